@@ -15,12 +15,13 @@ use clap::Args;
 use cognate_analysis::AnalysisLimits;
 use cognate_analysis::spec::ScanSpec;
 use cognate_proto::name::{RepositoryName, ScanId, SiteName};
-use cognate_proto::options::ScanOptions;
+use cognate_proto::options::{Precision, ScanOptions};
 use cognate_proto::v1::FailureKind;
 use cognate_result::report::{FineRepository, Report};
 use cognate_server::{Coordinator, CoordinatorConfig, ScanEnd};
 use cognate_storage::ErrorKind;
 use cognate_storage::indexes::SiteQuotas;
+use cognate_view::Recogniser;
 use cognate_worker::policy::Policy;
 use cognate_worker::{Site, SiteConfig};
 use tokio::task::JoinSet;
@@ -30,7 +31,7 @@ use self::link::Links;
 use self::state::State;
 use crate::args::{KeyArgs, ReportFormat, threads};
 use crate::exit::{Exit, usage};
-use crate::extraction::{TEXTS_BYTES_MAX, extraction};
+use crate::extraction::{OcrArgs, TEXTS_BYTES_MAX, extraction};
 use crate::options::ScanArgs;
 use crate::output;
 use crate::progress::Bars;
@@ -51,6 +52,7 @@ const MEMORY_BUDGET_BYTES: u64 = 128 << 20;
   cognate compare paris/kb=/srv/kb tokyo/kb=/mnt/kb --across-only --format json -o report.json
   cognate compare old=release-1 new=release-2 --format html -o report.html   # or xlsx, csv, loadfile, sqlite
   cognate compare old=release-1 new=release-2 --view both   # what can be read in documents as well
+  cognate compare us=/srv/contracts them=/mnt/data-room --ocr=eng+deu   # and the text of scanned pages
   cognate compare old=release-1 new=release-2 --method min --cluster greedy   # how alike, by samples
   cognate compare /home/me/papers            # duplicates within one folder
   cognate compare a=DIR b=DIR --state STATE  # a second run reads only what changed")]
@@ -69,6 +71,8 @@ pub(crate) struct CompareArgs {
     /// Keep indexes in this folder, so that a second run reads only changed files
     #[arg(long, value_name = "DIR")]
     pub(crate) state: Option<PathBuf>,
+    #[command(flatten)]
+    pub(crate) ocr: OcrArgs,
     #[command(flatten)]
     pub(crate) key: KeyArgs,
     /// Rows to show of each list of the text report; 0 shows all
@@ -158,6 +162,7 @@ struct Plan {
     folders: Folders,
     spec: ScanSpec,
     key: cognate_fingerprint::Key,
+    recogniser: Option<Arc<Recogniser>>,
 }
 
 impl Plan {
@@ -183,7 +188,7 @@ impl Plan {
         };
         let mut spec = ScanSpec { in_process: true, ..ScanSpec::new(options, &limits)? };
         spec.layers.iter_mut().for_each(|layer| layer.method_id = Some(layer.method.id(&key)));
-        Ok(Plan { folders, spec, key })
+        Ok(Plan { folders, spec, key, recogniser: args.ocr.recogniser()? })
     }
 }
 
@@ -232,6 +237,7 @@ async fn scan(
 }
 
 fn site_config(plan: &Plan, state: &State, site: &SiteFolders) -> SiteConfig {
+    let is_fine = plan.spec.options.precision == Precision::Fine;
     SiteConfig {
         state_dir: state.site(&site.site),
         remember: state.is_durable(),
@@ -241,8 +247,9 @@ fn site_config(plan: &Plan, state: &State, site: &SiteFolders) -> SiteConfig {
         key: plan.key.clone(),
         threads: plan.spec.threads,
         clock: now,
-        extraction: extraction(TEXTS_BYTES_MAX),
-        policy: Policy::everything(),
+        extraction: extraction(TEXTS_BYTES_MAX, plan.recogniser.clone()),
+        // A comparison by whole chunks alone uses no sketches.
+        policy: Policy { sketches: is_fine, ..Policy::everything() },
         ledger: None,
         presence: None,
     }

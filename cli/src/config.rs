@@ -173,6 +173,39 @@ pub(crate) struct PolicyEntry {
     pub(crate) read_bytes_per_second: String,
     /// Share of the time to spend reading, above 0 and at most 1.
     pub(crate) share_of_time: f64,
+    /// Recognition of text in pictures of pages.
+    pub(crate) ocr: OcrEntry,
+}
+
+/// `[policy.ocr]`: the text of pages that are pictures, by the program `tesseract`.
+#[derive(Clone, PartialEq, Debug, Serialize, Deserialize)]
+#[serde(deny_unknown_fields, default)]
+pub(crate) struct OcrEntry {
+    /// Languages of the documents, as the program names them; empty: no text is recognised.
+    pub(crate) languages: Vec<String>,
+    /// The program: a path, or a name that is looked up in `PATH`.
+    pub(crate) program: PathBuf,
+    /// The folder of its languages; empty: where the program itself looks.
+    pub(crate) data: PathBuf,
+    /// Most pages of a document that are recognised; a document with more is not read.
+    pub(crate) pages_max: u32,
+    /// Most time for a page.
+    pub(crate) page_time_max: String,
+    /// Most time for all pages of a document.
+    pub(crate) document_time_max: String,
+}
+
+impl Default for OcrEntry {
+    fn default() -> OcrEntry {
+        OcrEntry {
+            languages: Vec::new(),
+            program: "tesseract".into(),
+            data: PathBuf::new(),
+            pages_max: 200,
+            page_time_max: "1m".into(),
+            document_time_max: "30m".into(),
+        }
+    }
 }
 
 impl Default for WorkerFile {
@@ -214,6 +247,7 @@ impl Default for PolicyEntry {
             hours: String::new(),
             read_bytes_per_second: String::new(),
             share_of_time: 1.0,
+            ocr: OcrEntry::default(),
         }
     }
 }

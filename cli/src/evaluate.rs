@@ -21,7 +21,8 @@ use crate::stop::Stop;
   cognate evaluate --list
   cognate evaluate chunkers --corpus /srv/manuals -o findings
   cognate evaluate hp2005 --corpus /srv/manuals --full -o findings
-  cognate evaluate in-common --pairs /srv/manuals/v4 /srv/manuals/v5 -o findings")]
+  cognate evaluate in-common --pairs /srv/manuals/v4 /srv/manuals/v5 -o findings
+  cognate evaluate in-common --office-set -o findings")]
 pub(crate) struct EvaluateArgs {
     /// Name of the experiment
     #[arg(required_unless_present = "list", value_parser = PossibleValuesParser::new(EXPERIMENTS.iter().map(|experiment| experiment.name)))]
@@ -32,6 +33,9 @@ pub(crate) struct EvaluateArgs {
     /// Two folders with versions of the same documents, for in-common; repeatable
     #[arg(long, value_names = ["A", "B"], num_args = 2, action = ArgAction::Append, conflicts_with = "corpus")]
     pairs: Vec<PathBuf>,
+    /// Compare also the contracts of one template that are made from the seed, by their text, for in-common
+    #[arg(long, conflicts_with = "corpus")]
+    office_set: bool,
     /// Run the entire corpus and all repetitions, which can take longer than two minutes
     #[arg(long)]
     full: bool,
@@ -52,8 +56,13 @@ pub(crate) fn run(args: &EvaluateArgs) -> anyhow::Result<Exit> {
         return list();
     };
     let experiment = Experiment::named(name).ok_or_else(|| usage(format!("there is no experiment `{name}`")))?;
-    if experiment.compares_folders() == args.pairs.is_empty() {
-        let sentence = if args.pairs.is_empty() { "needs --pairs A B" } else { "takes --corpus, not --pairs" };
+    let has_folders = !args.pairs.is_empty() || args.office_set;
+    if experiment.compares_folders() != has_folders {
+        let sentence = if has_folders {
+            "takes --corpus, not --pairs or --office-set"
+        } else {
+            "needs --pairs A B, or --office-set"
+        };
         return Err(usage(format!("the experiment `{name}` {sentence}")));
     }
     let pairs: Vec<[PathBuf; 2]> = args.pairs.as_chunks::<2>().0.to_vec();
@@ -72,6 +81,7 @@ pub(crate) fn run(args: &EvaluateArgs) -> anyhow::Result<Exit> {
     let setting = Setting {
         corpus: args.corpus.as_deref(),
         pairs: &pairs,
+        office_set: args.office_set,
         full: args.full,
         seed: args.seed,
         progress: &progress,

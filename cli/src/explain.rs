@@ -70,9 +70,9 @@ async fn explain(args: &ExplainArgs) -> anyhow::Result<Exit> {
     let stop = Stop::on_signals()?;
     let places = [Place::parse(&args.a)?, Place::parse(&args.b)?];
     let source = Source::open(&args.operator, &args.scan, &stop).await?;
-    let mut explained = gather(&source, &places, &args.operator).await?;
+    let (mut explained, layers) = gather(&source, &places, &args.operator).await?;
     if let [a, b] = args.files.as_slice() {
-        local::add(&mut explained, [a, b], &args.key.key()?)?;
+        local::add(&mut explained, (source.report(), &layers), [a, b], &args.key.key()?)?;
         explained.difference = Some(difference::between(&explained, [a, b])?);
     }
     output::write_with(args.output.as_deref(), &stop, |out| match args.format {

@@ -17,23 +17,26 @@ use anyhow::Context as _;
 use clap::builder::PossibleValuesParser;
 use clap::{Args, ValueEnum};
 use cognate_fingerprint::{Feature, Key, Method, UnsupportedDocument};
+use cognate_proto::limits::FIND_FINE_MAX;
+use cognate_proto::options::Precision;
 use cognate_proto::path::{escaped, printable};
 use cognate_proto::v1;
 use cognate_server::find::record::{Under, relation};
 use cognate_server::find::{Answer, Fingerprints, SearchedDocument, Unsearched};
 use cognate_similarity::Containment;
-use cognate_view::{OFFICE_HEAD_BYTES, may_be_office};
+use cognate_view::Candidate;
 
 use crate::args::{KeyArgs, size};
 use crate::exit::{Exit, coded, usage};
-use crate::fingerprint::{Became, Found, Reader};
+use crate::fingerprint::{Became, FineOfChunks, Found, Reader};
 use crate::operator::client::{Operator, OperatorArg, block_on};
 use crate::stop::Stop;
 
 /// Finds copies, versions and parts of files at all sites.
 ///
 /// The files are fingerprinted on this machine: only keyed fingerprints go to the coordinator, which compares them with
-/// the indexes of earlier scans. If it has no index under the method, the answer names the scan to launch.
+/// the indexes of earlier scans. If it has no index under the method, the answer names the scan to launch. The strongest matches
+/// are measured by fine chunks, which the coordinator requests from their sites; --precision coarse asks no site.
 ///
 /// With --hashes, the sites that store such hashes of their files search for a list of known files and return the matches.
 /// The answer names the sites that store none.
@@ -43,7 +46,7 @@ use crate::stop::Stop;
   cognate find --key federation.key --view text *.docx --format json -o found.json
   cognate find draft.txt --site paris --site tokyo/kb --min-containment 0.5
   cognate find --hashes known.sha256 --site tokyo
-  cognate fingerprint --format ndjson -- draft.txt > draft.ndjson && cognate find --fingerprints draft.ndjson")]
+  cognate fingerprint --format ndjson --fine -- draft.txt > draft.ndjson && cognate find --fingerprints draft.ndjson")]
 pub(crate) struct FindArgs {
     /// Files to search for
     #[arg(value_name = "FILE", required_unless_present_any = ["fingerprints", "hashes"], conflicts_with_all = ["fingerprints", "hashes"])]
@@ -95,12 +98,16 @@ pub(crate) struct HowArgs {
     /// Count a match only with this share of either document in common, 0 to 1, or with --min-shared-bytes
     #[arg(long, value_name = "X", help_heading = "What counts")]
     min_containment: Option<Containment>,
+    /// Precision of the figures: fine (what whole chunks do not share is cut once more, at the sites as well), coarse (whole chunks alone) [default: fine]
+    #[arg(long, value_name = "PRECISION", value_parser = PossibleValuesParser::new(["fine", "coarse"]), help_heading = "What counts")]
+    precision: Option<String>,
 }
 
 impl HowArgs {
     /// True if any option other than the places is given.
     fn is_given(&self) -> bool {
-        let HowArgs { key, method, view, chunk_bytes, param, sites: _, min_shared_bytes, min_containment } = self;
+        let HowArgs { key, method, view, chunk_bytes, param, sites: _, min_shared_bytes, min_containment, precision } =
+            self;
         key.key.is_some()
             || method.is_some()
             || view.is_some()
@@ -108,6 +115,12 @@ impl HowArgs {
             || param.is_some()
             || min_shared_bytes.is_some()
             || min_containment.is_some()
+            || precision.is_some()
+    }
+
+    /// True unless whole chunks alone are asked for.
+    fn is_fine(&self) -> bool {
+        self.precision.as_deref() != Some(Precision::Coarse.name())
     }
 }
 
@@ -129,6 +142,8 @@ pub(crate) struct Query {
     pub(crate) spec: v1::MethodSpec,
     pub(crate) names: Vec<String>,
     pub(crate) documents: Vec<SearchedDocument>,
+    /// Fine chunks of their chunks, as far as there is memory for them.
+    pub(crate) fine: FineOfChunks,
     /// True if all files could be read.
     pub(crate) all_read: bool,
 }
@@ -162,13 +177,16 @@ pub(crate) async fn prepare(
     if how.view.is_none()
         && files.iter().all(|file| starts_as_office_file(file))
         && let Some(method) = choose::choose_text(operator, how, &key).await?
-        && let Some(query) = read_text(&method, &key, files)?
+        && let Some(query) = read_text(&method, &key, how.is_fine(), files)?
     {
         return Ok(query);
     }
     let method = choose::choose(operator, how, &key).await?;
-    read(&method, &key, files)
+    read(&method, &key, how.is_fine(), files)
 }
+
+/// Bytes at the beginning of a file that show if it is an office file.
+const HEAD_BYTES: u64 = 4096;
 
 /// True if the first bytes of a file are those of an office file, a PDF or mail.
 fn starts_as_office_file(file: &Path) -> bool {
@@ -177,25 +195,25 @@ fn starts_as_office_file(file: &Path) -> bool {
         return false;
     }
     let mut head = Vec::new();
-    let opened = std::fs::File::open(file).map(|file| file.take(OFFICE_HEAD_BYTES as u64));
-    opened.and_then(|mut opened| opened.read_to_end(&mut head)).is_ok() && may_be_office(&head)
+    let opened = std::fs::File::open(file).map(|file| file.take(HEAD_BYTES));
+    opened.and_then(|mut opened| opened.read_to_end(&mut head)).is_ok() && Candidate::of(&head) == Candidate::Document
 }
 
 /// The text of office files; `None` if one of them has none, so that only its bytes can be searched for.
-fn read_text(method: &Method, key: &Key, files: &[PathBuf]) -> anyhow::Result<Option<Query>> {
-    let mut reader = Reader::new(method, key)?;
+fn read_text(method: &Method, key: &Key, fine: bool, files: &[PathBuf]) -> anyhow::Result<Option<Query>> {
+    let mut reader = Reader::new(method, key, false)?;
     let has_text = |found: &Found| found.1.as_ref().is_ok_and(|found| searched_bytes(&found.became) > 0);
     for file in files {
         if !reader.read(file).iter().any(has_text) {
             return Ok(None);
         }
     }
-    read(method, key, files).map(Some)
+    read(method, key, fine, files).map(Some)
 }
 
 fn searched_bytes(became: &Became) -> u64 {
     match became {
-        Became::Chunks(_, content) => content.size_bytes,
+        Became::Chunks(_, content, _) => content.size_bytes,
         Became::Signature(signature) => signature.size_bytes,
     }
 }
@@ -206,24 +224,27 @@ fn from_fingerprints(how: &HowArgs, path: &Path) -> anyhow::Result<Query> {
     }
     let file = std::fs::File::open(path).with_context(|| format!("`{}` cannot be read", path.display()))?;
     let refused = |error: String| usage(format!("`{}`: {error}", path.display()));
-    let Fingerprints { method: spec, documents } = Fingerprints::read(BufReader::new(file)).map_err(refused)?;
+    let Fingerprints { method: spec, documents, fine } = Fingerprints::read(BufReader::new(file)).map_err(refused)?;
     let method = Method::try_from(&spec).map_err(|error| refused(error.to_string()))?;
     let id = cognate_proto::spec::method_id(&spec.method_id).map_err(|error| refused(error.to_string()))?;
     let (names, documents) = documents.into_iter().unzip();
-    Ok(Query { under: Under { method, id }, spec, names, documents, all_read: true })
+    Ok(Query { under: Under { method, id }, spec, names, documents, fine, all_read: true })
 }
 
-fn read(method: &Method, key: &Key, files: &[PathBuf]) -> anyhow::Result<Query> {
+fn read(method: &Method, key: &Key, fine: bool, files: &[PathBuf]) -> anyhow::Result<Query> {
     let id = method.id(key);
     let spec = v1::MethodSpec { method_id: id.0.to_vec(), ..v1::MethodSpec::from(method) };
     let under = Under { method: *method, id };
-    let mut query = Query { under, spec, names: Vec::new(), documents: Vec::new(), all_read: true };
-    let mut reader = Reader::new(method, key)?;
+    let (names, documents) = (Vec::new(), Vec::new());
+    let mut query = Query { under, spec, names, documents, fine: FineOfChunks::new(), all_read: true };
+    let mut fine_left = FIND_FINE_MAX;
+    let mut reader = Reader::new(method, key, fine)?;
     for found in files.iter().flat_map(|file| reader.read(file)) {
         let (path, found): Found = found;
         match found {
-            Ok(found) => {
+            Ok(mut found) => {
                 query.names.push(escaped(&path).0.into_owned());
+                query.keep_fine(&mut found.became, &mut fine_left);
                 query.documents.push(searched(found.became));
             }
             Err(error) => {
@@ -241,10 +262,22 @@ fn read(method: &Method, key: &Key, files: &[PathBuf]) -> anyhow::Result<Query> 
     }
 }
 
+impl Query {
+    /// Stores the fine chunks of a document, all or none.
+    fn keep_fine(&mut self, became: &mut Became, left: &mut usize) {
+        let Became::Chunks(_, _, fine) = became else { return };
+        let own: usize = fine.values().map(Vec::len).sum();
+        if own <= *left {
+            *left -= own;
+            self.fine.append(fine);
+        }
+    }
+}
+
 fn searched(became: Became) -> SearchedDocument {
     let repeated = became.repeated().into_iter().filter_map(|place| u32::try_from(place).ok()).collect();
     match became {
-        Became::Chunks(chunks, content) => SearchedDocument {
+        Became::Chunks(chunks, content, _) => SearchedDocument {
             size_bytes: content.size_bytes,
             digest: content.digest,
             windows: content.chunk_count,

@@ -2,26 +2,30 @@
 
 mod inside;
 
-use std::collections::VecDeque;
+use std::collections::{BTreeMap, VecDeque};
 use std::fs::File;
 use std::io::{self, BufWriter, Read, Write};
 use std::num::NonZeroUsize;
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::mpsc::{Receiver, sync_channel};
+use std::sync::{Arc, Mutex, MutexGuard};
 use std::time::{Duration, Instant};
 
 use clap::{Args, ValueEnum};
 use cognate_fingerprint::{
-    Chunk, Content, ContentDigest, Feature, FeatureKind, Fingerprinter, Key, Method, MethodId, Signature, Signer,
-    UnsupportedDocument, View,
+    Chunk, Content, ContentDigest, Feature, FeatureKind, FineChunk, FineCutter, Fingerprinter, Key, Method, MethodId,
+    Signature, Signer, Tag, UnsupportedDocument, View,
 };
+use cognate_proto::limits::FIND_FINE_MAX;
 use cognate_proto::path::{escaped, printable};
 use cognate_view::Pool;
 use serde::Serialize;
 
+use cognate_server::find::fine_to_text;
+
 use crate::args::{KeyArgs, MethodArgs, threads};
-use crate::exit::Exit;
+use crate::exit::{Exit, usage};
 use crate::extraction;
 
 /// Shows the fingerprints of files, for people and for other programs.
@@ -42,6 +46,9 @@ pub(crate) struct FingerprintArgs {
     /// Output format
     #[arg(long, value_enum, default_value = "text")]
     pub(crate) format: FingerprintFormat,
+    /// With --format ndjson: add the fine chunks of each chunk, so that a find measures edited documents by them
+    #[arg(long)]
+    pub(crate) fine: bool,
     /// Threads [default: one for each processor]
     #[arg(long, value_name = "N")]
     pub(crate) threads: Option<NonZeroUsize>,
@@ -75,14 +82,29 @@ struct Under<'a> {
 
 /// Fingerprint under a method that cuts chunks, or under any other.
 pub(crate) enum Became {
-    Chunks(Vec<Chunk>, Content),
+    /// The chunks, the content, and the fine chunks that were asked for.
+    Chunks(Vec<Chunk>, Content, FineOfChunks),
     Signature(Signature),
 }
+
+/// Fine chunks by the tags of their chunks.
+pub(crate) type FineOfChunks = BTreeMap<Tag, Vec<FineChunk>>;
 
 /// Implementation of the method.
 enum Machine {
     Chunks(Box<Fingerprinter>),
+    /// The same, where fine chunks are made as well.
+    FineChunks(Box<Fingerprinter>, Arc<Mutex<Seen>>),
     Signature(Signer),
+}
+
+/// Chunks of the document that is being read, with their fine chunks. A document with more fine chunks than a find takes has
+/// none.
+#[derive(Default)]
+struct Seen {
+    chunks: Vec<Chunk>,
+    fine: FineOfChunks,
+    fine_count: usize,
 }
 
 /// Fingerprints a file, or under a text view the documents inside it, one after the other.
@@ -93,10 +115,10 @@ pub(crate) struct Reader {
 }
 
 impl Reader {
-    /// Reads files under a method.
-    pub(crate) fn new(method: &Method, key: &Key) -> anyhow::Result<Reader> {
+    /// Reads files under a method; with `fine` it makes fine chunks as well, if the method has any.
+    pub(crate) fn new(method: &Method, key: &Key, fine: bool) -> anyhow::Result<Reader> {
         let pool = method.view().is_text().then(|| extraction::pool(NonZeroUsize::MIN)).transpose()?;
-        Ok(Reader { machine: Machine::new(method, key), view: method.view(), pool })
+        Ok(Reader { machine: Machine::new(method, key, fine), view: method.view(), pool })
     }
 
     /// Results for one file.
@@ -109,6 +131,11 @@ impl Reader {
 pub(crate) fn run(args: &FingerprintArgs) -> anyhow::Result<Exit> {
     let method = args.method.any()?;
     let key = args.key.key()?;
+    if args.fine && !(args.format == FingerprintFormat::Ndjson && method.capabilities().fine) {
+        return Err(usage(
+            "--fine: only --format ndjson has fine chunks, and only of `tttd` with a mean of at most 16384",
+        ));
+    }
     if method.capabilities().fixed_size && args.method.chunk_bytes.is_some() {
         eprintln!("cognate: `{}` makes signatures of a fixed size; --chunk-bytes changes nothing", method.name());
     }
@@ -121,7 +148,7 @@ pub(crate) fn run(args: &FingerprintArgs) -> anyhow::Result<Exit> {
         let (results_to, results) = sync_channel(2 * count);
         for _ in 0..count {
             let (results_to, next, pool) = (results_to.clone(), &next, pool.as_ref());
-            let mut machine = Machine::new(&method, &key);
+            let mut machine = Machine::new(&method, &key, args.fine);
             scope.spawn(move || {
                 while let Some((place, path)) = take(next, &args.files) {
                     let found = machine.documents(pool, method.view(), path, keep_chunks);
@@ -149,10 +176,19 @@ pub(crate) fn run(args: &FingerprintArgs) -> anyhow::Result<Exit> {
 }
 
 impl Machine {
-    fn new(method: &Method, key: &Key) -> Machine {
-        match method.capabilities().has_chunks() {
-            true => Machine::Chunks(Box::new(method.fingerprinter(key))),
-            false => Machine::Signature(method.signer(key)),
+    fn new(method: &Method, key: &Key, fine: bool) -> Machine {
+        if !method.capabilities().has_chunks() {
+            return Machine::Signature(method.signer(key));
+        }
+        let visiting = (fine && method.capabilities().fine).then(|| {
+            let (seen, cutter) = (Arc::<Mutex<Seen>>::default(), FineCutter::new(key));
+            let of_visitor = Arc::clone(&seen);
+            let visitor = move |chunk: &Chunk, bytes: &[u8]| lock(&of_visitor).take(*chunk, bytes, &cutter);
+            Some((method.visiting_fingerprinter(key, Box::new(visitor))?, seen))
+        });
+        match visiting.flatten() {
+            Some((fingerprinter, seen)) => Machine::FineChunks(Box::new(fingerprinter), seen),
+            None => Machine::Chunks(Box::new(method.fingerprinter(key))),
         }
     }
 
@@ -189,11 +225,38 @@ fn read(machine: &mut Machine, from: &mut impl Read, keep_chunks: bool) -> io::R
                 }
                 Ok(())
             })?;
-            Became::Chunks(chunks, content)
+            Became::Chunks(chunks, content, FineOfChunks::new())
+        }
+        Machine::FineChunks(fingerprinter, seen) => {
+            *lock(seen) = Seen::default();
+            let content = fingerprinter.read(from, |_| Ok(()))?;
+            let Seen { chunks, fine, .. } = std::mem::take(&mut *lock(seen));
+            Became::Chunks(chunks, content, fine)
         }
         Machine::Signature(signer) => Became::Signature(signer.read(from)?),
     };
     Ok(Fingerprinted { became, took: began.elapsed() })
+}
+
+fn lock(seen: &Mutex<Seen>) -> MutexGuard<'_, Seen> {
+    seen.lock().expect("nothing panics while it is held")
+}
+
+impl Seen {
+    fn take(&mut self, chunk: Chunk, bytes: &[u8], cutter: &FineCutter) {
+        self.chunks.push(chunk);
+        // A chunk of one repeated byte counts for nothing.
+        if chunk.repeated_byte || self.fine_count > FIND_FINE_MAX || self.fine.contains_key(&chunk.tag) {
+            return;
+        }
+        let mut fine = Vec::new();
+        cutter.cut(bytes, |one| fine.push(one));
+        self.fine_count += fine.len();
+        self.fine.insert(chunk.tag, fine);
+        if self.fine_count > FIND_FINE_MAX {
+            self.fine.clear();
+        }
+    }
 }
 
 /// Passes results on in order, and counts the failed ones.
@@ -236,11 +299,17 @@ struct FileLine<'a> {
     windows: Option<u64>,
     #[serde(skip_serializing_if = "Option::is_none")]
     chunks: Option<Vec<(u64, u32, String)>>,
+    /// The fine chunks of each chunk, if they were asked for.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    fine: Vec<String>,
     #[serde(skip_serializing_if = "Option::is_none")]
     features: Option<Vec<(String, u32)>>,
     /// Indexes, from 0, of chunks that repeat one byte.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     repeated: Vec<usize>,
+    /// The filled slots of the sketch, with their values.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    sketch: Vec<(usize, u32)>,
     /// For the method that makes numbers: the number, or `null` if a document is too short for one.
     #[serde(skip_serializing_if = "Option::is_none")]
     index: Option<Option<i128>>,
@@ -311,10 +380,13 @@ fn line<'a>(path: &'a str, under: Under<'a>, became: &Became) -> FileLine<'a> {
         ..FileLine::default()
     };
     match became {
-        Became::Chunks(chunks, _) if method.name() == "tttd" => {
-            FileLine { chunks: Some(chunks.iter().map(place).collect()), ..line }
+        Became::Chunks(chunks, content, fine) if method.name() == "tttd" => {
+            let of_chunk = |chunk: &Chunk| fine.get(&chunk.tag).map(|fine| fine_to_text(fine)).unwrap_or_default();
+            let fine = if fine.is_empty() { Vec::new() } else { chunks.iter().map(of_chunk).collect() };
+            let chunks = Some(chunks.iter().map(place).collect());
+            FileLine { chunks, fine, sketch: content.sketch.slots().collect(), ..line }
         }
-        Became::Chunks(chunks, content) => FileLine {
+        Became::Chunks(chunks, content, _) => FileLine {
             windows: Some(content.chunk_count),
             features: Some(chunks.iter().map(tag_and_length).collect()),
             ..line
@@ -336,7 +408,7 @@ impl Became {
     /// Indexes of chunks that repeat one byte.
     pub(crate) fn repeated(&self) -> Vec<usize> {
         let chunks = match self {
-            Became::Chunks(chunks, _) => chunks.as_slice(),
+            Became::Chunks(chunks, ..) => chunks.as_slice(),
             Became::Signature(_) => &[],
         };
         chunks.iter().enumerate().filter(|(_, chunk)| chunk.repeated_byte).map(|(number, _)| number).collect()
@@ -344,7 +416,7 @@ impl Became {
 
     fn identity(&self) -> (u64, ContentDigest) {
         match self {
-            Became::Chunks(_, content) => (content.size_bytes, content.digest),
+            Became::Chunks(_, content, _) => (content.size_bytes, content.digest),
             Became::Signature(signature) => (signature.size_bytes, signature.digest),
         }
     }
@@ -352,7 +424,7 @@ impl Became {
 
 fn write_table(out: &mut impl Write, became: &Became) -> io::Result<()> {
     match became {
-        Became::Chunks(chunks, _) => chunks.iter().try_for_each(|chunk| {
+        Became::Chunks(chunks, ..) => chunks.iter().try_for_each(|chunk| {
             let note = if chunk.repeated_byte { "  one repeated byte" } else { "" };
             writeln!(out, "{:>14} {:>9}  {}{note}", chunk.offset, chunk.length_bytes, chunk.tag)
         }),
@@ -366,7 +438,7 @@ fn write_table(out: &mut impl Write, became: &Became) -> io::Result<()> {
 fn summary(path: &str, method: &Method, file: &Fingerprinted) -> String {
     let (size_bytes, digest) = file.became.identity();
     let what = match &file.became {
-        Became::Chunks(_, Content { chunk_count, .. }) => {
+        Became::Chunks(_, Content { chunk_count, .. }, _) => {
             format!("{chunk_count} chunks  mean {}", size_bytes.checked_div(*chunk_count).unwrap_or(0))
         }
         Became::Signature(Signature { shortage: Some(shortage), .. }) => shortage.to_string(),

@@ -47,6 +47,9 @@ pub fn main() -> ExitCode {
     if std::env::args_os().nth(1).is_some_and(|argument| argument == cognate_view::CHILD_ARGUMENT) {
         return cognate_view::child_main();
     }
+    if std::env::args_os().nth(1).is_some_and(|argument| argument == cognate_view::RECOGNISER_ARGUMENT) {
+        return cognate_view::recogniser_main();
+    }
     allocator::limit_arenas();
     // A file of this process's memory, or another process that looks into it, would give its keys away. Where the system has no
     // such setting there is nothing to do.

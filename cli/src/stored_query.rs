@@ -7,6 +7,8 @@ use cognate_proto::limits::TEXT_BYTES_MAX;
 use cognate_proto::name::one_line;
 use cognate_proto::v1;
 
+use cognate_server::find::stored::stored_fine;
+
 use crate::find::{HowArgs, Query, opening, prepare, stored_documents};
 use crate::operator::client::Operator;
 
@@ -37,7 +39,13 @@ impl QueryArgs {
         let name = |name: &String| name.chars().take(TEXT_BYTES_MAX / 4).collect();
         let documents = query.names.iter().map(name).zip(stored_documents(&query));
         let document = |(name, (features, end))| v1::QueryDocument { name, features: Some(features), end: Some(end) };
-        Ok(v1::StoredQuery { open: Some(open), documents: documents.map(document).collect() })
+        let fine = stored_fine(&query.documents, &query.fine);
+        if fine.iter().map(|table| table.counts.len()).sum::<usize>() < query.fine.len() {
+            eprintln!(
+                "cognate: the query is too long for all fine chunks: some documents are searched by whole chunks"
+            );
+        }
+        Ok(v1::StoredQuery { open: Some(open), documents: documents.map(document).collect(), fine })
     }
 }
 

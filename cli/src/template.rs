@@ -6,6 +6,7 @@ mod suggest;
 use clap::{Args, Subcommand};
 use cognate_proto::name::{ScanId, one_line};
 use cognate_proto::v1;
+use cognate_similarity::frame::ROW_BYTES;
 use serde_json::{Value, json};
 
 use crate::exit::{Exit, usage};
@@ -16,6 +17,7 @@ use cognate_export::table::table;
 
 /// Marks boilerplate (licence headers, page frames), so that later scans compare only the rest.
 ///
+/// A template has the tags of complete chunks, and rows of fine chunks: four that follow each other, about 28 bytes.
 /// Marks apply from the next scan on, under the method of the scan that they come from. No document is read or sent
 /// again: `scan launch --no-sync` is enough.
 #[derive(Args, Debug)]
@@ -23,6 +25,7 @@ use cognate_export::table::table;
   cognate template suggest latest
   cognate template mark latest 3f2a91c0 --note \"licence header\"
   cognate template mark 3f2a91c0 --share 0.9
+  cognate template mark latest 3f2a91c0 --frame
   cognate template list
   cognate template unmark 91c0")]
 pub(crate) struct TemplateArgs {
@@ -34,7 +37,7 @@ pub(crate) struct TemplateArgs {
 
 #[derive(Subcommand, Debug)]
 enum TemplateCommand {
-    /// Mark the common parts of a cluster's documents, or single tags
+    /// Mark the common parts of a cluster's documents, the frame on which it rests, or single tags
     Mark(mark::MarkArgs),
     /// Remove a template: its tags count again
     #[command(after_help = "Example:\n  cognate template unmark 91c0")]
@@ -93,7 +96,8 @@ async fn list(arg: &OperatorArg, all: bool, format: TableFormat) -> anyhow::Resu
             eprintln!("no templates: `cognate template suggest latest` suggests some");
         }
         TableFormat::Text => {
-            let headings = ["TEMPLATE", " TAGS", " BYTES", "METHOD", "SCAN", "CLUSTER", "BY", "MARKED", "NOTE"];
+            let headings =
+                ["TEMPLATE", " TAGS", " ROWS", " BYTES", "METHOD", "SCAN", "CLUSTER", "BY", "MARKED", "NOTE"];
             print(&table(&headings, templates.iter().map(row)))?;
         }
     }
@@ -120,7 +124,8 @@ fn row(template: &v1::Template) -> Vec<String> {
     vec![
         ScanId(template.id).to_string(),
         count(template.tag_count),
-        bytes(template.tag_bytes),
+        count(template.row_count),
+        bytes(template_bytes(template)),
         template.method.as_ref().map(method).unwrap_or_default(),
         origin(template.scan != 0, ScanId(template.scan).to_string()),
         origin(!template.cluster.is_empty(), one_line(&template.cluster).chars().take(8).collect()),
@@ -150,9 +155,20 @@ fn object(template: &v1::Template) -> Value {
         "marked": time(template.marked),
         "unmarked_by": (template.unmarked != 0).then_some(&template.unmarked_by),
         "unmarked": (template.unmarked != 0).then(|| time(template.unmarked)),
-        "bytes": template.tag_bytes,
+        "bytes": template_bytes(template),
         "tags": tags(&template.tags, &template.lengths),
+        "rows": rows(&template.rows),
     })
+}
+
+/// The bytes of a template: of its chunks or of its rows, whichever are more, since the rows of a frame cover its chunks as well.
+fn template_bytes(template: &v1::Template) -> u64 {
+    template.tag_bytes.max(template.row_bytes)
+}
+
+/// Rows of fine chunks for programs.
+fn rows(rows: &[u8]) -> Value {
+    rows.chunks_exact(ROW_BYTES).map(hex).collect()
 }
 
 /// Tags for programs, each with its length.

@@ -12,7 +12,7 @@ use cognate_proto::path::{INSIDE, printable};
 use cognate_view::{Extraction, Kind, Outcome, PartEnd, Parts, Pool, Reason};
 
 use crate::exit::Exit;
-use crate::extraction;
+use crate::extraction::{self, OcrArgs};
 
 /// Prints the text that a reader sees in files, and in the documents inside archives and messages.
 ///
@@ -21,6 +21,7 @@ use crate::extraction;
 #[command(after_help = "Examples:
   cognate text report.docx
   cognate text --list mail.zip
+  cognate text --ocr=eng+deu scan.pdf   # where the program `tesseract` is installed
   cognate text --format ndjson -- archive/*.pdf | jq -r 'select(.outcome == \"unextractable\") | .path'")]
 pub(crate) struct TextArgs {
     /// Files to read
@@ -32,6 +33,8 @@ pub(crate) struct TextArgs {
     /// List the documents without their text
     #[arg(long)]
     list: bool,
+    #[command(flatten)]
+    ocr: OcrArgs,
 }
 
 #[derive(Clone, Copy, PartialEq, Eq, ValueEnum, Debug)]
@@ -46,7 +49,7 @@ enum TextFormat {
 
 /// Runs the command.
 pub(crate) fn run(args: &TextArgs) -> anyhow::Result<Exit> {
-    let pool = extraction::pool(NonZeroUsize::MIN)?;
+    let pool = extraction::recognising_pool(NonZeroUsize::MIN, args.ocr.recogniser()?)?;
     if !pool.confinement().is_full() {
         eprintln!("cognate: the process that reads documents is confined {}", pool.confinement());
     }
@@ -126,8 +129,10 @@ impl<W: Write> Writer<'_, W> {
                 }
             };
             self.first = false;
-            if let Outcome::Unextractable(reason) = end.outcome {
-                self.complain(&name, &format!("has no readable text: {reason}"));
+            match end.outcome {
+                Outcome::Unextractable(reason) => self.complain(&name, &format!("has no readable text: {reason}")),
+                Outcome::Pictures => self.complain(&name, "has no readable text: its pages are pictures (see --ocr)"),
+                _ => {}
             }
         }
         Ok(())
@@ -198,6 +203,9 @@ fn kind_name(kind: Kind) -> &'static str {
         Kind::Zstd => "zstd",
         Kind::Bzip2 => "bzip2",
         Kind::SevenZip => "7z",
+        Kind::Tiff => "tiff",
+        Kind::Jpeg => "jpeg",
+        Kind::Png => "png",
         Kind::Other => "other",
     }
 }
@@ -208,6 +216,8 @@ fn outcome_name(outcome: Outcome) -> (&'static str, Option<&'static str>) {
         Outcome::Text => ("text", None),
         Outcome::NoText => ("no_text", None),
         Outcome::Container => ("container", None),
+        Outcome::Pictures => ("pictures", None),
+        Outcome::Recognised => ("recognised", None),
         Outcome::Unextractable(reason) => ("unextractable", Some(reason_name(reason))),
     }
 }
@@ -224,5 +234,8 @@ fn reason_name(reason: Reason) -> &'static str {
         Reason::TimedOut => "timed_out",
         Reason::OutOfMemory => "out_of_memory",
         Reason::Crashed => "crashed",
+        Reason::NotRecognised => "not_recognised",
+        Reason::RecognitionTimedOut => "recognition_timed_out",
+        Reason::TooManyPages => "too_many_pages",
     }
 }

@@ -19,7 +19,8 @@ fn main() -> Result<(), Box<dyn std::error::Error>> {
         true
     };
     let full = options.iter().any(|option| option == "--full");
-    let setting = Setting { corpus: corpus.as_deref(), pairs: &[], full, seed: 1, progress: &progress };
+    let setting =
+        Setting { corpus: corpus.as_deref(), pairs: &[], office_set: false, full, seed: 1, progress: &progress };
     let findings = experiment.run(&setting)?;
     cognate_evaluation::write(name, &findings, &PathBuf::from(out))?;
     for row in &findings.comparisons {

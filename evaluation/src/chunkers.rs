@@ -1,13 +1,15 @@
 //! `chunkers`: TTTD against the basic sliding window, fixed lengths and `FastCDC`.
 //!
 //! Forman et al. (2005) say in 2.3 that TTTD finds more than the basic sliding window at the same mean, show no figure,
-//! and refer to another report. This experiment measures the share of the bytes that two documents truly share (`truth.rs`)
+//! and refer to another report. This experiment measures the share of the bytes that two documents truly share (`SharedRuns`)
 //! which are in chunks that both have, the size of the metadata, and the probability that a shared run holds a complete
 //! shared chunk.
 
 mod cut;
 
 use std::collections::HashSet;
+
+use cognate_fingerprint::{EXACT_WINDOW_BYTES, SharedRuns, WindowIndex};
 
 use crate::chunkers::cut::Chunker;
 use crate::corpus::{Selection, load};
@@ -19,7 +21,6 @@ use crate::relatives::closest_pairs;
 use crate::rng::Rng;
 use crate::setting::Setting;
 use crate::statistics::{per_cent, share, truncated};
-use crate::truth::{Runs, WIDTH, Windows};
 
 /// The bytes of a tag and a length, for each chunk of a document.
 const METADATA_BYTES: usize = 20;
@@ -42,7 +43,7 @@ const RUNS: [f64; 13] = [0.25, 0.5, 0.75, 1.0, 1.25, 1.5, 2.0, 2.5, 3.0, 4.0, 5.
 struct Pair<'a> {
     a: &'a [u8],
     b: &'a [u8],
-    truth: Runs,
+    truth: SharedRuns,
 }
 
 /// The results of a chunker over some pairs.
@@ -98,7 +99,10 @@ pub(crate) fn run(setting: &Setting<'_>) -> Result<Findings, Error> {
     findings.fact("pairs of relatives", pairs.len());
     findings.fact(
         "shared bytes",
-        format!("{} (in runs of {WIDTH} bytes or more)", pairs.iter().map(|pair| pair.truth.bytes()).sum::<usize>()),
+        format!(
+            "{} (in runs of {EXACT_WINDOW_BYTES} bytes or more)",
+            pairs.iter().map(|pair| pair.truth.bytes()).sum::<usize>()
+        ),
     );
     findings.fact("metadata", format!("{METADATA_BYTES} bytes a chunk"));
 
@@ -111,8 +115,8 @@ pub(crate) fn run(setting: &Setting<'_>) -> Result<Findings, Error> {
         vec![by_mean, by_length, found.0, found.1],
     ));
     findings.remark(format!(
-        "Recall: bytes of a document in chunks that its relative has too, of the bytes that lie in runs of {WIDTH} bytes or \
-         more which the relative has too. Fixed lengths find what stands before the first edit, and no more."
+        "Recall: bytes of a document in chunks that its relative has too, of the bytes that lie in runs of {EXACT_WINDOW_BYTES} bytes \
+         or more which the relative has too. Fixed lengths find what stands before the first edit, and no more."
     ));
     findings.remark(
         "The basic sliding window has no least and no greatest length: it makes many very short chunks, which cost as much \
@@ -130,7 +134,7 @@ fn truths<'a>(setting: &Setting<'_>, documents: &'a [Document]) -> Result<Vec<Pa
             setting.step("finding what is truly shared", number, close.len())?;
         }
         let (a, b) = (&documents[a].bytes, &documents[b].bytes);
-        pairs.push(Pair { a, b, truth: Windows::of(b, WIDTH).shared_runs(a) });
+        pairs.push(Pair { a, b, truth: WindowIndex::of(b, EXACT_WINDOW_BYTES).shared_runs(a) });
     }
     if pairs.is_empty() {
         return Err(setting.corpus_lacks(
@@ -402,7 +406,7 @@ mod tests {
     fn an_insertion_costs_fixed_lengths_all_that_follows_and_others_a_chunk_or_two() {
         let a = Generator::new(1).paragraph(10_000).into_bytes();
         let b = [&a[..1000], b"x", &a[1000..]].concat();
-        let pair = Pair { a: &a, b: &b, truth: Windows::of(&b, WIDTH).shared_runs(&a) };
+        let pair = Pair { a: &a, b: &b, truth: WindowIndex::of(&b, EXACT_WINDOW_BYTES).shared_runs(&a) };
         assert!(pair.truth.bytes() == a.len());
         let recall = |kind| measure(&Chunker::new(kind, 1000).unwrap(), &pair).recall();
         assert!(recall(cut::FIXED) < 0.05);

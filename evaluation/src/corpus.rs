@@ -153,7 +153,14 @@ mod tests {
             }
         }
         let progress = |_: &str, _, _| true;
-        let setting = Setting { corpus: Some(folder.path()), pairs: &[], full: false, seed: 1, progress: &progress };
+        let setting = Setting {
+            corpus: Some(folder.path()),
+            pairs: &[],
+            office_set: false,
+            full: false,
+            seed: 1,
+            progress: &progress,
+        };
         let selection =
             Selection { bytes_min: 20, bytes_max: 1000, documents_max: 60, total_bytes_max: 1 << 20, text: false };
         let paths: Vec<String> =
@@ -169,8 +176,14 @@ mod tests {
         (0..100)
             .for_each(|number| fs::write(folder.path().join(format!("{number}")), vec![b'a'; 10 * number]).unwrap());
         let progress = |_: &str, _, _| true;
-        let mut setting =
-            Setting { corpus: Some(folder.path()), pairs: &[], full: false, seed: 1, progress: &progress };
+        let mut setting = Setting {
+            corpus: Some(folder.path()),
+            pairs: &[],
+            office_set: false,
+            full: false,
+            seed: 1,
+            progress: &progress,
+        };
         let all = usize::MAX;
         let select = |setting: &Setting<'_>, bytes_min, bytes_max, documents_max, total_bytes_max| {
             let selection = Selection { bytes_min, bytes_max, documents_max, total_bytes_max, text: false };

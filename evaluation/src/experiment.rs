@@ -100,7 +100,7 @@ pub const EXPERIMENTS: &[Experiment] = &[
     Experiment {
         name: IN_COMMON,
         about: "how close reported shares are to what documents truly have in common",
-        corpus: "with --pairs: folders with two versions of the same documents",
+        corpus: "with --pairs: folders with two versions of the same documents; with --office-set: contracts of one template",
         run: in_common::run,
     },
 ];
@@ -148,7 +148,8 @@ mod tests {
     #[test]
     fn an_experiment_that_its_caller_ends_has_no_findings() {
         let progress = |_: &str, _, _| false;
-        let setting = Setting { corpus: None, pairs: &[], full: false, seed: 1, progress: &progress };
+        let setting =
+            Setting { corpus: None, pairs: &[], office_set: false, full: false, seed: 1, progress: &progress };
         for experiment in EXPERIMENTS.iter().filter(|experiment| matches!(experiment.name, "broder" | "runtime")) {
             assert!(matches!(experiment.run(&setting), Err(Error::Stopped)), "{}", experiment.name);
         }

@@ -2,21 +2,24 @@
 //!
 //! Pairs of one path and different bytes are drawn from two folders. The truth needs no chunks: the bytes of the first
 //! document that lie in windows of 32 bytes which occur in the second. Pairs of unrelated documents of one kind show
-//! whether a way to measure reports what is not there.
+//! whether a way to measure reports what is not there. Office files are compared by their text, as a comparison does, and are a
+//! corpus of their own.
 
+mod contracts;
 mod measure;
 mod pairs;
 mod report;
 
 use std::path::Path;
 
+use cognate_fingerprint::{EXACT_WINDOW_BYTES, WindowIndex};
+
 use crate::error::Error;
 use crate::findings::Findings;
-use crate::in_common::measure::{Measurer, WAYS};
+use crate::in_common::measure::{Measurer, WAY_COUNT, ways};
 use crate::in_common::pairs::{Pair, related, unrelated};
 use crate::setting::Setting;
 use crate::threads::each;
-use crate::truth::{WIDTH, Windows};
 
 /// Pairs of a small run, and of a full one.
 const PAIRS: (usize, usize) = (150, 600);
@@ -28,32 +31,39 @@ struct Measured {
     path: String,
     size_bytes: usize,
     truth: f64,
-    reported: [f64; WAYS.len()],
+    reported: [f64; WAY_COUNT],
     /// Tags of both documents that each way needs.
-    tags: [usize; WAYS.len()],
+    tags: [usize; WAY_COUNT],
     /// Bytes of both documents.
     both_bytes: usize,
 }
 
-/// The findings about two folders.
+/// The findings about two folders, by bytes or by text.
 struct Corpus {
     name: String,
+    by_text: bool,
     related: Vec<Measured>,
     unrelated: Vec<Measured>,
 }
 
 pub(crate) fn run(setting: &Setting<'_>) -> Result<Findings, Error> {
-    if setting.pairs.is_empty() {
+    if setting.pairs.is_empty() && !setting.office_set {
         return Err(Error::Method("the experiment needs pairs of folders with two versions of documents".to_owned()));
     }
     let mut corpora = Vec::new();
     for [a, b] in setting.pairs {
-        corpora.push(of_folders(setting, a, b)?);
+        corpora.extend(of_folders(setting, a, b)?);
+    }
+    if setting.office_set {
+        let folder = tempfile::tempdir().map_err(Error::io("create a folder in", &std::env::temp_dir()))?;
+        let [drafted, signed] = contracts::write(folder.path(), setting.seed)?;
+        corpora.extend(of_folders(setting, &drafted, &signed)?);
     }
     Ok(report::findings(&corpora))
 }
 
-fn of_folders(setting: &Setting<'_>, a: &Path, b: &Path) -> Result<Corpus, Error> {
+/// The findings about the documents that are compared by their bytes, and about those that are compared by their text.
+fn of_folders(setting: &Setting<'_>, a: &Path, b: &Path) -> Result<Vec<Corpus>, Error> {
     let name = format!("{} / {}", last_part(a), last_part(b));
     setting.step(&format!("choosing pairs of {name}"), 0, 1)?;
     let count = setting.either(PAIRS.0, PAIRS.1);
@@ -65,14 +75,27 @@ fn of_folders(setting: &Setting<'_>, a: &Path, b: &Path) -> Result<Corpus, Error
             needed: "documents with the same path and different bytes",
         });
     }
-    let others = unrelated(&drawn, setting.seed);
+    let (by_text, by_bytes): (Vec<Pair>, Vec<Pair>) = drawn.into_iter().partition(|pair| pair.by_text);
+    let mut corpora = Vec::new();
+    if !by_bytes.is_empty() {
+        corpora.push(of_pairs(setting, name.clone(), &by_bytes)?);
+    }
+    if !by_text.is_empty() {
+        corpora.push(of_pairs(setting, format!("{name} (text)"), &by_text)?);
+    }
+    Ok(corpora)
+}
+
+fn of_pairs(setting: &Setting<'_>, name: String, drawn: &[Pair]) -> Result<Corpus, Error> {
+    let others = unrelated(drawn, setting.seed);
     let measure = |pairs: &[Pair], what: &str| {
         each(pairs.len(), |number| {
             setting.step(&format!("{what} of {name}"), number, pairs.len())?;
             measured(&pairs[number])
         })
     };
-    Ok(Corpus { related: measure(&drawn, "pairs")?, unrelated: measure(&others, "unrelated pairs")?, name })
+    let by_text = drawn.iter().any(|pair| pair.by_text);
+    Ok(Corpus { related: measure(drawn, "pairs")?, unrelated: measure(&others, "unrelated pairs")?, name, by_text })
 }
 
 fn measured(pair: &Pair) -> Result<Measured, Error> {
@@ -81,12 +104,12 @@ fn measured(pair: &Pair) -> Result<Measured, Error> {
     let mut found = Measured {
         path: pair.path.clone(),
         size_bytes: a.len(),
-        truth: Windows::of(&b, WIDTH).shared_runs(&a).bytes() as f64 / a.len().max(1) as f64,
-        reported: [0.0; WAYS.len()],
-        tags: [0; WAYS.len()],
+        truth: WindowIndex::of(&b, EXACT_WINDOW_BYTES).shared_runs(&a).bytes() as f64 / a.len().max(1) as f64,
+        reported: [0.0; WAY_COUNT],
+        tags: [0; WAY_COUNT],
         both_bytes: a.len() + b.len(),
     };
-    for (place, way) in WAYS.iter().enumerate() {
+    for (place, way) in ways(pair.by_text).iter().enumerate() {
         (found.reported[place], found.tags[place]) = measurer.share(way, &a, &b);
     }
     Ok(found)

@@ -2,8 +2,9 @@
 
 use std::collections::{HashMap, HashSet};
 
+use cognate_fingerprint::{EXACT_WINDOW_BYTES, window_hashes};
+
 use crate::document::Document;
-use crate::truth::{WIDTH, hashes};
 
 /// One window in this number is in the sample.
 const SAMPLED: u64 = 16;
@@ -43,7 +44,8 @@ pub(crate) fn closest_pairs(documents: &[Document]) -> Vec<(usize, usize)> {
 }
 
 fn sample(bytes: &[u8]) -> Vec<u64> {
-    let mut windows: Vec<u64> = hashes(bytes, WIDTH).filter(|hash| hash.is_multiple_of(SAMPLED)).collect();
+    let mut windows: Vec<u64> =
+        window_hashes(bytes, EXACT_WINDOW_BYTES).filter(|hash| hash.is_multiple_of(SAMPLED)).collect();
     windows.sort_unstable();
     windows.dedup();
     windows

@@ -11,6 +11,9 @@ pub struct Setting<'a> {
     pub corpus: Option<&'a Path>,
     /// Pairs of folders with two versions of the same documents, for the experiments that compare such.
     pub pairs: &'a [[PathBuf; 2]],
+    /// True if contracts that are made from one template and the seed are compared as well, by the experiments that compare
+    /// folders.
+    pub office_set: bool,
     /// True for all of the corpus and all repetitions; false for a part that takes less than two minutes.
     pub full: bool,
     /// The seed of all random numbers.
@@ -56,7 +59,14 @@ mod tests {
 
     fn with<T>(corpus: Option<&str>, full: bool, check: impl Fn(&Setting<'_>) -> T) -> T {
         let progress = |_: &str, done, total| done < total;
-        check(&Setting { corpus: corpus.map(Path::new), pairs: &[], full, seed: 1, progress: &progress })
+        check(&Setting {
+            corpus: corpus.map(Path::new),
+            pairs: &[],
+            office_set: false,
+            full,
+            seed: 1,
+            progress: &progress,
+        })
     }
 
     #[test]

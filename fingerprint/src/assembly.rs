@@ -34,10 +34,13 @@ impl DocumentReader {
     pub(crate) fn new(algorithm: Algorithm, key: &Key) -> DocumentReader {
         let tagger = || Tagger::new(key);
         let extractor: Box<dyn Extractor> = match algorithm {
-            Algorithm::Tttd { chunk_bytes } => return chunks(Chunker::Tttd(Tttd::new(chunk_bytes, key)), key),
+            Algorithm::Tttd { chunk_bytes } => {
+                let sketches = algorithm.capabilities().fine;
+                return chunks(Chunker::Tttd(Tttd::new(chunk_bytes, key)), key, sketches);
+            }
             Algorithm::BswChunk(WindowParameters { w, n }) => {
                 let bsw = BswChunk::new(rolling(w, key), Mix::of(key), n);
-                return chunks(Chunker::Bsw(Box::new(bsw)), key);
+                return chunks(Chunker::Bsw(Box::new(bsw)), key, false);
             }
             Algorithm::Mod(WindowParameters { w, n }) => windows(w, key, ModN::new(n)),
             Algorithm::Min(WindowParameters { w, n }) => windows(w, key, MinN::new(n, u64::MAX, tagger())),
@@ -54,8 +57,8 @@ impl DocumentReader {
     }
 }
 
-fn chunks(chunker: Chunker, key: &Key) -> DocumentReader {
-    DocumentReader::Chunks(Box::new(ChunkReader::new(chunker, key)))
+fn chunks(chunker: Chunker, key: &Key, sketches: bool) -> DocumentReader {
+    DocumentReader::Chunks(Box::new(ChunkReader::new(chunker, key, sketches)))
 }
 
 fn windows(w: u32, key: &Key, sampler: impl Sampler + 'static) -> Box<dyn Extractor> {

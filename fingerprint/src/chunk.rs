@@ -1,5 +1,7 @@
-//! A chunk: its offset, its length, and the tag of its bytes; and the digest of a document's list of chunks.
+//! A chunk: its offset, its length, and the tag of its bytes; and the result of a document: the digest of its list of chunks, and its
+//! sketch.
 
+use crate::content_sketch::ContentSketch;
 use crate::hex::identity;
 
 identity! {
@@ -39,4 +41,6 @@ pub struct Content {
     pub chunk_count: u64,
     /// The digest of the list of tags and lengths, or of the bytes where the method does not cut.
     pub digest: ContentDigest,
+    /// The sketch; empty where the method has no fine chunks ([`Capabilities::fine`](crate::Capabilities::fine)).
+    pub sketch: ContentSketch,
 }

@@ -1,14 +1,18 @@
-//! One pass over a document in bounded memory: read, cut, tag, and hash the list of tags.
+//! One pass over a document in bounded memory: read, cut, tag, hash the list of tags, and sketch.
 
 use std::io::{self, ErrorKind, Read};
 
 use crate::chunk::{Chunk, Content, ContentDigest, Tag};
+use crate::content_sketch::{ContentSketch, SKETCH_WINDOW_BYTES, Sketcher, Sketching};
 use crate::key::{Key, first_16};
 use crate::method::bsw_chunk::BswChunk;
 use crate::tttd::{Tttd, WINDOW_BYTES};
 
 /// The least number of bytes that the reader is asked for at a time.
 const READ_BYTES: usize = 256 * 1024;
+
+// The bytes that stay in the buffer before a chunk are those of a window, too.
+const _: () = assert!(SKETCH_WINDOW_BYTES <= WINDOW_BYTES);
 
 /// The rule that decides where chunks end.
 pub(crate) enum Chunker {
@@ -46,21 +50,34 @@ impl Chunker {
 /// more, however long the documents are.
 pub(crate) struct ChunkReader {
     chunker: Chunker,
+    /// Only contents of TTTD have sketches.
+    sketcher: Option<Sketcher>,
     tag_key: [u8; 32],
     content_key: [u8; 32],
     buffer: Vec<u8>,
 }
 
 impl ChunkReader {
-    pub(crate) fn new(chunker: Chunker, key: &Key) -> ChunkReader {
+    /// A reader that makes sketches if `sketches` is set and the chunker is TTTD.
+    pub(crate) fn new(chunker: Chunker, key: &Key, sketches: bool) -> ChunkReader {
+        let sketcher = match &chunker {
+            Chunker::Tttd(tttd) if sketches => Some(Sketcher::new(tttd.table(), key)),
+            Chunker::Tttd(_) | Chunker::Bsw(_) => None,
+        };
         let chunk_bytes_max = chunker.chunk_bytes_max();
         let buffer_bytes = chunker.lookback_bytes() + chunk_bytes_max + READ_BYTES.max(chunk_bytes_max);
         ChunkReader {
             chunker,
+            sketcher,
             tag_key: key.derive("cognate tag v1"),
             content_key: key.derive("cognate content v1"),
             buffer: vec![0; buffer_bytes],
         }
+    }
+
+    /// Does not make sketches from now on.
+    pub(crate) fn leave_sketches(&mut self) {
+        self.sketcher = None;
     }
 
     /// Reads `document` to its end and hands every chunk, in order, to `each`.
@@ -80,6 +97,7 @@ impl ChunkReader {
     ) -> io::Result<Content> {
         let lookback_bytes = self.chunker.lookback_bytes();
         let mut digest = ListDigest::new(&self.content_key);
+        let mut sketching = self.sketcher.as_ref().map(|sketcher| (sketcher, sketcher.begin()));
         let mut offset = 0;
         let (mut start, mut filled) = (0, 0);
         loop {
@@ -91,12 +109,15 @@ impl ChunkReader {
                 let bytes = &data[start..start + length];
                 let chunk = self.chunk(bytes, offset);
                 digest.add(&chunk);
+                if let Some((sketcher, sketching)) = &mut sketching {
+                    sketcher.add(sketching, &data[..start + length], start);
+                }
                 each(chunk, bytes)?;
                 start += length;
                 offset += u64::from(chunk.length_bytes);
             }
             if at_end {
-                return Ok(digest.finish(offset));
+                return Ok(digest.finish(offset, finished(&sketching)));
             }
             // The chunked bytes are dropped, except for those that the next fingerprints look back at.
             let done = start.saturating_sub(lookback_bytes);
@@ -114,6 +135,7 @@ impl ChunkReader {
     /// Does the same, and hands over the bytes of every chunk with it.
     pub(crate) fn slice_with(&self, document: &[u8], mut each: impl FnMut(Chunk, &[u8])) -> Content {
         let mut digest = ListDigest::new(&self.content_key);
+        let mut sketching = self.sketcher.as_ref().map(|sketcher| (sketcher, sketcher.begin()));
         let mut start = 0;
         while start < document.len()
             && let Some(length) = self.chunker.cut(document, start, true)
@@ -121,10 +143,13 @@ impl ChunkReader {
             let bytes = &document[start..start + length];
             let chunk = self.chunk(bytes, start as u64);
             digest.add(&chunk);
+            if let Some((sketcher, sketching)) = &mut sketching {
+                sketcher.add(sketching, &document[..start + length], start);
+            }
             each(chunk, bytes);
             start += length;
         }
-        digest.finish(document.len() as u64)
+        digest.finish(document.len() as u64, finished(&sketching))
     }
 
     fn chunk(&self, bytes: &[u8], offset: u64) -> Chunk {
@@ -135,6 +160,10 @@ impl ChunkReader {
             repeated_byte: bytes.iter().all(|byte| *byte == bytes[0]),
         }
     }
+}
+
+fn finished(sketching: &Option<(&Sketcher, Sketching)>) -> ContentSketch {
+    sketching.as_ref().map_or(ContentSketch::NONE, |(sketcher, sketching)| sketcher.finish(sketching))
 }
 
 /// Reads until the buffer is full; true if the document has ended.
@@ -173,9 +202,9 @@ impl ListDigest {
         self.chunk_count += 1;
     }
 
-    fn finish(mut self, size_bytes: u64) -> Content {
+    fn finish(mut self, size_bytes: u64, sketch: ContentSketch) -> Content {
         let digest = ContentDigest(first_16(self.hasher.update(&self.pending).finalize()));
-        Content { size_bytes, chunk_count: self.chunk_count, digest }
+        Content { size_bytes, chunk_count: self.chunk_count, digest, sketch }
     }
 }
 

@@ -7,6 +7,7 @@ use crate::algorithm::Algorithm;
 use crate::assembly::DocumentReader;
 use crate::chunk::{Chunk, Content, Tag};
 use crate::chunk_reader::ChunkReader;
+use crate::content_sketch::ContentSketch;
 use crate::feature_reader::FeatureReader;
 use crate::key::Key;
 use crate::signature::{Feature, Signature};
@@ -39,9 +40,11 @@ impl Fingerprinter {
         Fingerprinter { reader }
     }
 
-    /// A fingerprinter that shows chunks to a visitor instead of handing them over; nothing for a method without chunks.
+    /// A fingerprinter that shows chunks to a visitor instead of handing them over, and makes no sketches; nothing for a method without
+    /// chunks.
     pub(crate) fn visited(algorithm: Algorithm, key: &Key, visitor: Box<ChunkVisitor>) -> Option<Fingerprinter> {
-        let DocumentReader::Chunks(reader) = DocumentReader::new(algorithm, key) else { return None };
+        let DocumentReader::Chunks(mut reader) = DocumentReader::new(algorithm, key) else { return None };
+        reader.leave_sketches();
         Some(Fingerprinter { reader: Reader::Visited(reader, Mutex::new(visitor)) })
     }
 
@@ -104,7 +107,8 @@ fn features(signature: &Signature) -> impl Iterator<Item = Chunk> {
 
 fn content(signature: &Signature) -> Content {
     let chunk_count = signature.features.len() + usize::from(signature.index.is_some());
-    Content { size_bytes: signature.size_bytes, chunk_count: chunk_count as u64, digest: signature.digest }
+    let (size_bytes, digest) = (signature.size_bytes, signature.digest);
+    Content { size_bytes, chunk_count: chunk_count as u64, digest, sketch: ContentSketch::NONE }
 }
 
 #[cfg(test)]

@@ -16,7 +16,12 @@ pub struct Signer {
 
 impl Signer {
     pub(crate) fn new(algorithm: Algorithm, key: &Key) -> Signer {
-        Signer { reader: DocumentReader::new(algorithm, key) }
+        let mut reader = DocumentReader::new(algorithm, key);
+        if let DocumentReader::Chunks(reader) = &mut reader {
+            // A signature has no sketch.
+            reader.leave_sketches();
+        }
+        Signer { reader }
     }
 
     /// Reads `document` to its end. The result does not depend on how many bytes the reader gives at a time.

@@ -82,6 +82,11 @@ impl Tttd {
         self.parameters
     }
 
+    /// The table of the rolling fingerprint.
+    pub(crate) fn table(&self) -> &[u64; 256] {
+        &self.table
+    }
+
     /// The length of the chunk that begins at `start`, or `None` if the decision needs more of the document.
     ///
     /// `data[..start]` holds at least the [`WINDOW_BYTES`] bytes before the chunk, or all bytes before it. `at_end` is true

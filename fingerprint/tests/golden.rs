@@ -72,9 +72,11 @@ fn line(input: &Input, chunk_bytes: u64, key: Option<[u8; 32]>) -> String {
             Ok(())
         })
         .unwrap();
+    let sketch: Vec<String> = content.sketch.slots().map(|(slot, value)| format!("[{slot},{value}]")).collect();
+    let sketch = sketch.join(",");
     format!(
         "{{\"input\":{},\"chunk_bytes\":{chunk_bytes},\"key\":{key_json},\"key_fingerprint\":\"{}\",\"method_id\":\"{}\",\
-         \"size_bytes\":{},\"content\":\"{}\",\"chunks\":[{chunks}]}}\n",
+         \"size_bytes\":{},\"content\":\"{}\",\"chunks\":[{chunks}],\"sketch\":[{sketch}]}}\n",
         input.json(),
         key.fingerprint(),
         method.id(&key),

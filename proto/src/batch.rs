@@ -7,11 +7,12 @@
 
 use std::collections::HashMap;
 
-use cognate_fingerprint::{Chunk, Content, ContentDigest, Tag};
+use cognate_fingerprint::{Chunk, Content, ContentDigest, ContentSketch, SKETCH_WINDOW_BYTES, Tag};
 use prost::Message as _;
 
 use crate::limits::{
     BATCH_BODY_BYTES_MAX, BATCH_BODY_BYTES_TARGET, BATCH_PATH_BYTES_MAX, CONTENT_BYTES_MAX, CONTENT_CHUNKS_MAX,
+    SKETCH_BYTES_MAX, SKETCH_SLOTS_BYTES_MAX,
 };
 use crate::path::{DocumentPath, PathError};
 use crate::v1;
@@ -190,17 +191,22 @@ impl BatchBuilder {
         table.size_bytes.push(content.size_bytes);
         table.chunk_counts.push(row_number(chunks.rows()));
         table.chunks.get_or_insert_default().append(chunks);
-        self.body_bytes += 24 + chunks.rows() * 19;
+        table.sketch_slots.push(content.sketch.filled().into());
+        let before = table.sketches.len();
+        content.sketch.slots().for_each(|(_, value)| table.sketches.extend_from_slice(&value.to_le_bytes()));
+        self.body_bytes += 24 + SKETCH_SLOTS_BYTES_MAX + table.sketches.len() - before + chunks.rows() * 19;
     }
 
-    /// Adds a piece of a content that is too large for one batch; the last one has its digest, size and chunk count.
+    /// Adds a piece of a content that is too large for one batch; the last one has its digest, size, chunk count and sketch.
     pub fn part(&mut self, upload: u64, chunks: v1::ChunkTable, end: Option<&Content>) {
         debug_assert!(chunks.rows() <= CONTENT_CHUNKS_MAX);
-        self.body_bytes += 48 + chunks.rows() * 19;
+        self.body_bytes += 48 + end.map_or(0, |_| SKETCH_BYTES_MAX) + chunks.rows() * 19;
         let end = end.map(|content| v1::ContentEnd {
             digest: content.digest.0.to_vec(),
             size_bytes: content.size_bytes,
             chunk_count: content.chunk_count,
+            sketch_slots: content.sketch.filled().into(),
+            sketch: content.sketch.slots().flat_map(|(_, value)| value.to_le_bytes()).collect(),
         });
         self.parts.push(v1::ContentPart { upload, chunks: Some(chunks), end });
     }
@@ -213,7 +219,10 @@ impl BatchBuilder {
 
     /// Packs the body and begins an empty batch. Returns the documents too, in the order in which they are sent.
     pub fn finish(&mut self) -> (prost::bytes::Bytes, Vec<DocumentRow>) {
-        let BatchBuilder { contents, places, parts, mut documents, .. } = std::mem::take(self);
+        let BatchBuilder { mut contents, places, parts, mut documents, .. } = std::mem::take(self);
+        if contents.sketches.is_empty() {
+            contents.sketch_slots.clear();
+        }
         documents.sort_by(|a, b| a.path.cmp(&b.path));
         let body = v1::BatchBody {
             contents: Some(contents).filter(|table| !table.size_bytes.is_empty()),
@@ -328,7 +337,12 @@ impl v1::DocumentTable {
 impl DocumentState {
     /// True for the states of documents that were fingerprinted.
     pub fn has_content(self) -> bool {
-        matches!(self, DocumentState::Read | DocumentState::ReadAsText | DocumentState::Changing)
+        matches!(self, DocumentState::Read | DocumentState::Changing) || self.is_read_as_text()
+    }
+
+    /// True for the states of documents for which their text speaks.
+    pub fn is_read_as_text(self) -> bool {
+        matches!(self, DocumentState::ReadAsText | DocumentState::Recognised)
     }
 }
 
@@ -346,7 +360,8 @@ impl Batch {
         let table = body.contents.unwrap_or_default();
         let chunks = table.chunks.unwrap_or_default();
         chunks.check(chunk_bytes_max)?;
-        let contents = contents(&table.digests, &table.size_bytes, &table.chunk_counts, &chunks, chunk_bytes_max)?;
+        let mut contents = contents(&table.digests, &table.size_bytes, &table.chunk_counts, &chunks, chunk_bytes_max)?;
+        put_sketches(&mut contents, &table.sketch_slots, &table.sketches, chunk_bytes_max)?;
         let parts = body.parts.into_iter().map(|part| checked_part(part, chunk_bytes_max)).collect::<Result<_, _>>()?;
         let documents = body.documents.unwrap_or_default().rows(&contents, BATCH_PATH_BYTES_MAX)?;
         Ok(Batch { contents, chunks, parts, documents })
@@ -378,12 +393,48 @@ fn contents(
         }
         lengths = rest;
         let digest = ContentDigest(digest.try_into().expect("chunks of sixteen"));
-        contents.push(Content { size_bytes, chunk_count: chunk_count.into(), digest });
+        contents.push(Content { size_bytes, chunk_count: chunk_count.into(), digest, sketch: ContentSketch::NONE });
     }
     if !lengths.is_empty() {
         return field("chunk_counts", "counts fewer chunks than there are");
     }
     Ok(contents)
+}
+
+/// Gives contents their sketches: none, or an entry of `slots` for each.
+fn put_sketches(
+    contents: &mut [Content],
+    slots: &[u32],
+    values: &[u8],
+    chunk_bytes_max: u32,
+) -> Result<(), BatchError> {
+    let (words, []) = values.as_chunks::<4>() else {
+        return field("sketches", "does not have four bytes for each value");
+    };
+    if !slots.is_empty() && slots.len() != contents.len() {
+        return field("sketch_slots", "does not have one entry for each content");
+    }
+    if !words.is_empty() && chunk_bytes_max <= FEATURE_WEIGHT_MAX {
+        return field("sketches", "is of a method without chunks");
+    }
+    let mut words = words.iter().map(|word| u32::from_le_bytes(*word));
+    for (content, slots) in contents.iter_mut().zip(slots) {
+        let Ok(filled) = u16::try_from(*slots) else {
+            return field("sketch_slots", format!("names slots that no sketch has: {slots:#x}"));
+        };
+        let windows = (content.size_bytes + 1).saturating_sub(SKETCH_WINDOW_BYTES as u64);
+        if u64::from(filled.count_ones()) > windows {
+            return field("sketch_slots", format!("has more slots than {} bytes have windows", content.size_bytes));
+        }
+        match ContentSketch::new(filled, words.by_ref().take(filled.count_ones() as usize)) {
+            Some(sketch) => content.sketch = sketch,
+            None => return field("sketches", "has fewer values than slots, or a value of 0"),
+        }
+    }
+    if words.next().is_some() {
+        return field("sketches", "has more values than slots");
+    }
+    Ok(())
 }
 
 fn checked_part(part: v1::ContentPart, chunk_bytes_max: u32) -> Result<Part, BatchError> {
@@ -399,7 +450,10 @@ fn checked_part(part: v1::ContentPart, chunk_bytes_max: u32) -> Result<Part, Bat
                 return field("size_bytes", format!("is {}, more than {CONTENT_BYTES_MAX}", end.size_bytes));
             }
             let digest = ContentDigest(digest);
-            Some(Content { size_bytes: end.size_bytes, chunk_count: end.chunk_count, digest })
+            let (size_bytes, chunk_count) = (end.size_bytes, end.chunk_count);
+            let mut content = Content { size_bytes, chunk_count, digest, sketch: ContentSketch::NONE };
+            put_sketches(std::slice::from_mut(&mut content), &[end.sketch_slots], &end.sketch, chunk_bytes_max)?;
+            Some(content)
         }
     };
     Ok(Part { upload: part.upload, chunks, end })

@@ -75,12 +75,13 @@ impl RowHash {
         RowHash::of(&bytes)
     }
 
-    /// The hash of a content's row.
-    pub fn of_content(digest: ContentDigest, size_bytes: u64, chunk_count: u64) -> RowHash {
-        let mut bytes = [b'C'; 33];
+    /// The hash of a content's row, with the digest of its sketch.
+    pub fn of_content(digest: ContentDigest, size_bytes: u64, chunk_count: u64, sketch_digest: u64) -> RowHash {
+        let mut bytes = [b'C'; 41];
         bytes[1..17].copy_from_slice(&digest.0);
         bytes[17..25].copy_from_slice(&size_bytes.to_le_bytes());
-        bytes[25..].copy_from_slice(&chunk_count.to_le_bytes());
+        bytes[25..33].copy_from_slice(&chunk_count.to_le_bytes());
+        bytes[33..].copy_from_slice(&sketch_digest.to_le_bytes());
         RowHash::of(&bytes)
     }
 
@@ -131,9 +132,11 @@ mod tests {
     fn the_hash_of_a_content_depends_on_each_of_its_fields() {
         let of = RowHash::of_content;
         let digest = ContentDigest([1; 16]);
-        assert_ne!(of(digest, 10, 1), of(digest, 11, 1));
-        assert_ne!(of(digest, 10, 1), of(digest, 10, 2));
-        assert_ne!(of(digest, 10, 1), of(ContentDigest([2; 16]), 10, 1));
+        let row = of(digest, 10, 1, 5);
+        assert_ne!(row, of(digest, 11, 1, 5));
+        assert_ne!(row, of(digest, 10, 2, 5));
+        assert_ne!(row, of(digest, 10, 1, 6));
+        assert_ne!(row, of(ContentDigest([2; 16]), 10, 1, 5));
     }
 
     fn row() -> DocumentRow {

@@ -14,11 +14,11 @@ pub mod batch;
 pub mod dial;
 pub mod file_hash;
 pub mod fine;
-
 pub mod identity;
 pub mod index_digest;
 pub mod invitation;
 pub mod limits;
+pub mod measure;
 pub mod name;
 pub mod options;
 pub mod path;

@@ -1,6 +1,6 @@
 //! All limits of the wire, with their reasons. A value over a limit is refused by name, never cut short.
 
-use cognate_fingerprint::{FINE_CHUNK_BYTES_MOST, fine_chunks_max};
+use cognate_fingerprint::{FINE_CHUNK_BYTES_MOST, SKETCH_SLOTS, fine_chunks_max};
 
 /// A batch is sent once its body has grown to this: large enough to be cheap, small enough to be sent again.
 pub const BATCH_BODY_BYTES_TARGET: usize = 192 * 1024;
@@ -35,10 +35,16 @@ pub const PATTERN_BYTES_MAX: usize = 1024;
 /// The longest line of text for people only, such as a failure or a software version.
 pub const TEXT_BYTES_MAX: usize = 1024;
 
+/// Bytes that name the slots of a sketch at most.
+pub const SKETCH_SLOTS_BYTES_MAX: usize = 3;
+/// Bytes of a sketch at most.
+pub const SKETCH_BYTES_MAX: usize = SKETCH_SLOTS_BYTES_MAX + 4 * SKETCH_SLOTS;
+
 /// Bytes that one row adds to a batch at most; a builder stops before the limit by it.
 pub const ROW_BYTES_MAX: usize = PATH_BYTES_MAX + 64;
 
 const _: () = assert!(BATCH_BODY_BYTES_TARGET + CONTENT_CHUNKS_MAX * 24 + ROW_BYTES_MAX < BATCH_BODY_BYTES_MAX);
+const _: () = assert!(SKETCH_BYTES_MAX < ROW_BYTES_MAX);
 const _: () = assert!(BATCH_BODY_BYTES_MAX < MESSAGE_BYTES_MAX);
 const _: () = assert!((BATCH_BODY_BYTES_MAX as u64) * 2 < WINDOW_BYTES);
 /// Addresses that an invitation or a credential may name.
@@ -67,6 +73,12 @@ pub const FIND_FEATURES_MAX: usize = 1 << 22;
 /// Features in one message of a find.
 pub const FIND_PIECE_FEATURES: usize = 1 << 14;
 const _: () = assert!(FIND_PIECE_FEATURES * 24 * 2 < MESSAGE_BYTES_MAX);
+/// Fine chunks of one find at most, of all its documents together: about 59 MB of documents, and 17 MB at the coordinator.
+/// Documents beyond it are compared by whole chunks.
+pub const FIND_FINE_MAX: usize = 1 << 23;
+/// Chunks in one message of an answer that lists those of which fine chunks are missing.
+pub const FIND_WANTED_PIECE: usize = 1 << 14;
+const _: () = assert!(FIND_WANTED_PIECE * 16 * 2 < MESSAGE_BYTES_MAX);
 /// Matches that a find reports for a document by default.
 pub const FIND_MATCHES_DEFAULT: usize = 100;
 /// See [`FIND_MATCHES_DEFAULT`].
@@ -78,6 +90,11 @@ pub const STORED_FEATURES_MAX: usize = 1 << 15;
 /// Documents of a stored query.
 pub const STORED_DOCUMENTS_MAX: usize = 64;
 const _: () = assert!(STORED_FEATURES_MAX * 24 + STORED_DOCUMENTS_MAX * (TEXT_BYTES_MAX + 128) < MESSAGE_BYTES_MAX);
+/// Bytes of the features and fine chunks of a stored query: 24 for each chunk, and for one with fine chunks 20 and one and a half for each of them. The
+/// fine chunks of documents for which there is no more space are left out: about 3.5 MB of documents have theirs at a mean of 1000.
+pub const STORED_FINE_BYTES_MAX: usize = 900 << 10;
+const _: () = assert!(STORED_FINE_BYTES_MAX + STORED_DOCUMENTS_MAX * (TEXT_BYTES_MAX + 128) < MESSAGE_BYTES_MAX);
+const _: () = assert!(STORED_FEATURES_MAX * 24 < STORED_FINE_BYTES_MAX);
 
 /// Hashes of files in one query: 32 MB at either end.
 pub const FILE_HASHES_MAX: usize = 1 << 20;
@@ -107,3 +124,12 @@ pub const FINE_TABLE_MAX: usize = 1 << 17;
 pub const FINE_CHUNKS_PER_CHUNK_MAX: usize = fine_chunks_max(3 * FINE_CHUNK_BYTES_MOST) as usize;
 const _: () = assert!(FINE_TABLE_TARGET + FINE_CHUNKS_PER_CHUNK_MAX < FINE_TABLE_MAX);
 const _: () = assert!(FINE_TABLE_CHUNKS_MAX * 20 + FINE_TABLE_MAX * 2 < MESSAGE_BYTES_MAX);
+
+/// Pairs of contents that the sites of a scan measure exactly for a layer, all together: enough for a ninth decile.
+pub const MEASURE_PAIRS_MAX: usize = 64;
+/// Bytes of a content that is measured exactly at most: both contents of a pair are in memory.
+pub const MEASURE_CONTENT_BYTES_MAX: u64 = 512 << 10;
+/// Bytes of all pairs of one query together, each content as often as it occurs: a site reads and measures no more.
+pub const MEASURE_BYTES_MAX: u64 = 8 << 20;
+const _: () = assert!(MEASURE_PAIRS_MAX * 32 + REPOSITORIES_MAX * (NAME_BYTES_MAX + 8) < MESSAGE_BYTES_MAX);
+const _: () = assert!(2 * MEASURE_CONTENT_BYTES_MAX <= MEASURE_BYTES_MAX);

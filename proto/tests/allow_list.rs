@@ -29,7 +29,13 @@ const ALLOWED: &[(&str, &str, &str)] = &[
     ("Batch.digest", "BLAKE3 of the body", "16 bytes"),
     ("ChunkTable.tags", "keyed hashes of chunks", "16 bytes each, one batch"),
     ("ContentEnd.digest", "the keyed hash of a content's list of tags and lengths", "16 bytes"),
+    ("ContentEnd.sketch", "keyed hashes of a few windows of 32 bytes of a content", "4 bytes each, 16 of them"),
     ("ContentTable.digests", "keyed hashes of contents' lists of tags and lengths", "16 bytes each, one batch"),
+    (
+        "ContentTable.sketches",
+        "keyed hashes of a few windows of 32 bytes of each content",
+        "4 bytes each, 16 a content, one batch",
+    ),
     ("CoordinatorState.reasons", "reasons why the coordinator is not ready, one line each for people", "1 KiB each"),
     ("CoordinatorState.software", "the coordinator's version, for people", "1 KiB"),
     ("DocumentTable.content_digests", "contents sent earlier", "16 bytes each, one batch"),
@@ -61,6 +67,9 @@ const ALLOWED: &[(&str, &str, &str)] = &[
     ("FineTable.fine_tags", "keyed hashes of fine chunks", "1 byte each, 131,072 of them"),
     ("FineTable.lengths", "lengths of fine chunks", "half a byte each, 131,072 of them"),
     ("FineTable.tags", "keyed hashes of the chunks that were cut again", "16 bytes each, 65,536 of them"),
+    ("FindCoarse.reason", "the reason why matches are coarse, one line for people", "1 KiB"),
+    ("FindCoarse.repository", "the name of a repository, or none", "64 bytes, letters and digits"),
+    ("FindCoarse.site", "the name of a site, or none", "64 bytes, letters and digits"),
     ("FindCoverage.party", "the name of a party", "64 bytes, letters and digits"),
     ("FindCoverage.repository", "the name of a repository", "64 bytes, letters and digits"),
     ("FindCoverage.site", "the name of a site", "64 bytes, letters and digits"),
@@ -77,9 +86,15 @@ const ALLOWED: &[(&str, &str, &str)] = &[
     ("FindHashesHolder.party", "the name of a party", "64 bytes, letters and digits"),
     ("FindHashesHolder.site", "the name of a site", "64 bytes, letters and digits"),
     ("FindMatch.digest", "the keyed hash of a matching content", "16 bytes"),
+    ("FindMatch.precision", "the precision of a match", "known words only"),
     ("FindOpen.min_containment", "a decimal number from 0 to 1", "32 bytes"),
+    ("FindOpen.precision", "the precision that a query asks for", "known words only"),
+    ("FindPrecision.precision", "the precision of an answer", "known words only"),
+    ("FindWanted.tags", "keyed hashes of chunks of the query itself", "16 bytes each, 16,384 of them"),
     ("ExplainRequest.a", "the digest of a content of a result", "16 bytes"),
     ("ExplainRequest.b", "the digest of a content of a result", "16 bytes"),
+    ("ExplainResponse.coarse_reason", "the reason why figures are coarse, one line for people", "1 KiB"),
+    ("ExplainResponse.precision", "the precision of the figures", "known words only"),
     ("FetchResultResponse.piece", "a piece of a result, coordinator to operator", "256 KiB"),
     ("ForgetSiteRequest.site", "the name of a site", "64 bytes, letters and digits"),
     ("Hello.key_fingerprint", "the public name of the site's key", "16 bytes"),
@@ -99,6 +114,11 @@ const ALLOWED: &[(&str, &str, &str)] = &[
     ("LoginResponse.token", "a credential for programs, coordinator to operator", "64 bytes"),
     ("MarkTemplateRequest.cluster", "the id of a cluster", "32 hexadecimal digits"),
     ("MarkTemplateRequest.note", "a note about a template, for people", "1 KiB"),
+    (
+        "MarkTemplateRequest.rows",
+        "tags and lengths of fine chunks in rows of four, operator to coordinator",
+        "6 bytes each, 16,384 of them",
+    ),
     ("MarkTemplateRequest.share", "a decimal number above 0, at most 1", "32 bytes"),
     ("MarkTemplateRequest.tags", "keyed hashes of chunks, operator to coordinator", "16 bytes each, 16,384 of them"),
     ("Member.key_words", "96 bits of the SHA-256 of a public key, to be read out", "35 bytes"),
@@ -106,6 +126,9 @@ const ALLOWED: &[(&str, &str, &str)] = &[
     ("Membership.name", "the name of a site or a person", "64 bytes, letters and digits"),
     ("Membership.party", "the name of a party", "64 bytes, letters and digits"),
     ("Membership.site", "the name of the site that a person is bound to", "64 bytes, letters and digits"),
+    ("MeasureAnswer.failure", "the reason why a site does not measure, one line for people", "1 KiB"),
+    ("MeasureQuery.contents", "contents that the site itself sent, in pairs", "16 bytes each, 64 pairs of them"),
+    ("MeasureQuery.repositories", "names of repositories that the worker offered", "64 bytes each, 1,024 of them"),
     ("MethodSpec.method_id", "the digest of method, parameters and key fingerprint", "16 bytes"),
     ("MethodSpec.name", "a method's name", "known names only"),
     ("MethodSpec.param", "a method's parameters", "names and numbers that the method knows"),
@@ -177,10 +200,20 @@ const ALLOWED: &[(&str, &str, &str)] = &[
     ("Subject.repository", "the name of a repository", "64 bytes, letters and digits"),
     ("Subject.site", "the name of a site", "64 bytes, letters and digits"),
     ("Subject.view", "a view's name", "known names only"),
+    (
+        "SyncSummary.recognition",
+        "the program that recognises text, its version and languages, one line for people",
+        "1 KiB",
+    ),
     ("SyncEnded.failure", "the reason why a repository could not be synced, one line for people", "1 KiB"),
     ("Template.cluster", "the id of a cluster", "32 hexadecimal digits"),
     ("Template.marked_by", "the name of a person", "64 bytes, letters and digits"),
     ("Template.note", "a note about a template, for people", "1 KiB"),
+    (
+        "Template.rows",
+        "tags and lengths of fine chunks in rows of four, coordinator to operator",
+        "6 bytes each, 16,384 of them",
+    ),
     ("Template.tags", "keyed hashes of chunks, coordinator to operator", "16 bytes each, 16,384 of them"),
     ("Template.unmarked_by", "the name of a person", "64 bytes, letters and digits"),
     ("TemplateSuggestion.cluster", "the id of a cluster", "32 hexadecimal digits"),
@@ -188,6 +221,11 @@ const ALLOWED: &[(&str, &str, &str)] = &[
         "TemplateSuggestion.examples",
         "places of documents, coordinator to a person who may see all of the result",
         "three of them, 8 KiB a path",
+    ),
+    (
+        "TemplateSuggestion.rows",
+        "tags and lengths of fine chunks in rows of four, coordinator to operator",
+        "6 bytes each, 16,384 of them",
     ),
     ("TemplateSuggestion.tags", "keyed hashes of chunks, coordinator to operator", "16 bytes each, 16,384 of them"),
     ("VerdictAction.by", "the name of a person", "64 bytes, letters and digits"),
@@ -230,6 +268,7 @@ const DOWN: &[&str] = &[
     "file_hash_query",
     "fine_query",
     "keep_alive",
+    "measure_query",
     "resend",
     "result",
     "welcome",
@@ -288,6 +327,16 @@ fn a_site_receives_tags_of_its_own_chunks_and_sends_fine_tags_alone() {
     );
     assert_eq!(fields("FineChoice"), ["contents", "counts", "tags"]);
     assert_eq!(fields("FineTable"), ["counts", "fine_tags", "lengths", "tags"]);
+}
+
+#[test]
+fn a_site_receives_pairs_of_its_own_contents_to_measure_and_sends_counts_alone() {
+    assert_eq!(
+        fields("MeasureQuery"),
+        ["across_parties", "contents", "follow_symlinks", "method", "query", "repositories"]
+    );
+    assert_eq!(fields("MeasureAnswer"), ["failure", "pairs", "query", "read_bytes", "refused"]);
+    assert_eq!(fields("PairMeasure"), ["first_bytes", "number", "second_bytes"]);
 }
 
 #[test]

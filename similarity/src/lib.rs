@@ -52,6 +52,7 @@ mod crowds;
 mod error;
 pub mod fine;
 mod forest;
+pub mod frame;
 mod gather;
 mod groups;
 mod incremental;

@@ -57,6 +57,19 @@ impl OverlapLevel {
         self.add(a, b, false, LabelBytes { bytes, once_bytes });
     }
 
+    /// Adds bytes of templates of a that b has as well.
+    pub fn add_template(&mut self, a: u16, b: u16, bytes: u64) {
+        self.add(a, b, true, LabelBytes { bytes, once_bytes: 0 });
+    }
+
+    /// Counts bytes of a that b has as well as bytes of templates, which were counted as others.
+    pub fn move_to_template(&mut self, a: u16, b: u16, bytes: u64, once_bytes: u64) {
+        let cell = self.cell(a, b);
+        self.shared_bytes[cell] = self.shared_bytes[cell].saturating_sub(bytes);
+        self.shared_once_bytes[cell] = self.shared_once_bytes[cell].saturating_sub(once_bytes);
+        self.add_template(a, b, bytes);
+    }
+
     /// Counts bytes of a that occur at b.
     pub(crate) fn add(&mut self, a: u16, b: u16, template: bool, label_bytes: LabelBytes) {
         let cell = self.cell(a, b);
@@ -282,6 +295,16 @@ mod tests {
         level.absorb(&other);
         let found = (level.shared_bytes(0, 1), level.template_bytes(0, 1), level.shared_once_bytes(0, 1));
         assert_eq!(found, (u64::MAX, u64::MAX, u64::MAX));
+    }
+
+    #[test]
+    fn bytes_of_templates_are_moved_out_of_what_is_shared() {
+        let mut level = OverlapLevel::new(2);
+        level.add_shared(0, 1, 100, 50);
+        level.move_to_template(0, 1, 30, 15);
+        level.add_template(0, 1, 4);
+        let found = (level.shared_bytes(0, 1), level.template_bytes(0, 1), level.shared_once_bytes(0, 1));
+        assert_eq!(found, (70, 34, 35));
     }
 
     #[test]

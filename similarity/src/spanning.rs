@@ -21,9 +21,9 @@ impl SpanningForest {
         self.forest.add(StrongLink { pair, weight: shared_bytes });
     }
 
-    /// For each link of the forest one of its contents and the bytes that it shares.
-    pub fn finish(self) -> impl Iterator<Item = (u32, u64)> {
-        self.forest.finish().0.into_iter().map(|pair| (pair.smaller, pair.shared_bytes))
+    /// For each link of the forest its contents, the smaller number first, and the bytes that it shares.
+    pub fn finish(self) -> impl Iterator<Item = (u32, u32, u64)> {
+        self.forest.finish().0.into_iter().map(|pair| (pair.smaller, pair.larger, pair.shared_bytes))
     }
 }
 
@@ -42,7 +42,7 @@ mod tests {
         ] {
             let mut forest = SpanningForest::new(4);
             links.iter().for_each(|&(a, b, shared)| forest.add(a, b, shared));
-            assert_eq!(forest.finish().map(|(_, shared)| shared).sum::<u64>(), expected, "{links:?}");
+            assert_eq!(forest.finish().map(|(.., shared)| shared).sum::<u64>(), expected, "{links:?}");
         }
     }
 }

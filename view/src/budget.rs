@@ -139,6 +139,11 @@ impl Budget {
         self.stopped.get().map_or(Ok(()), Err)
     }
 
+    /// Pictures of pages that may be handed over; 0: none.
+    pub(crate) fn picture_pages_max(&self) -> u32 {
+        self.limits.picture_pages_max
+    }
+
     /// Memory that members may use at the same time.
     fn held_bytes_max(&self) -> u64 {
         self.limits.memory_bytes_max / 4
@@ -274,6 +279,7 @@ mod tests {
             text_bytes_max: 1000,
             time_max: Duration::from_secs(600),
             memory_bytes_max: 64 << 20,
+            picture_pages_max: 0,
         }
     }
 

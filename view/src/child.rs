@@ -32,7 +32,7 @@ const RETIRING: u8 = 2;
 /// Number of documents after which a child is replaced.
 const DOCUMENTS_MAX: u32 = 10_000;
 
-const GREETING_BYTES: usize = 8 * 7;
+const GREETING_BYTES: usize = 8 * 8;
 
 /// Reads documents for the parent process until it closes the connection.
 ///
@@ -87,6 +87,7 @@ pub(crate) fn greeting(limits: &Limits) -> [u8; GREETING_BYTES] {
         limits.text_bytes_max,
         limits.time_max.as_millis().try_into().unwrap_or(u64::MAX),
         limits.memory_bytes_max,
+        limits.picture_pages_max.into(),
     ];
     let mut greeting = [0; GREETING_BYTES];
     for (bytes, number) in greeting.as_chunks_mut::<8>().0.iter_mut().zip(numbers) {
@@ -106,6 +107,7 @@ fn limits_of(greeting: &[u8; GREETING_BYTES]) -> Limits {
         text_bytes_max: number(4),
         time_max: Duration::from_millis(number(5)),
         memory_bytes_max: number(6),
+        picture_pages_max: small(7),
     }
 }
 
@@ -214,6 +216,7 @@ mod tests {
             text_bytes_max: 1 << 40,
             time_max: Duration::from_millis(1234),
             memory_bytes_max: 7,
+            picture_pages_max: 9,
         };
         for limits in [limits, Limits::default()] {
             assert_eq!(limits_of(&greeting(&limits)), limits);

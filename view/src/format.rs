@@ -13,16 +13,19 @@ mod open_document;
 mod package;
 mod paragraphs;
 mod pdf;
+mod picture;
 mod plain;
 mod pptx;
 mod rtf;
+mod tiff;
 mod xlsx;
 mod xml;
 
 pub use embedding::VisitEmbedded;
 pub use message_id::message_id_hash;
+pub(crate) use picture::PICTURE_BYTES_MAX;
 
-// For the reader of PDF.
+// For the readers of PDF and of pictures.
 use crate::stop::broken;
 
 use crate::kind::Kind;
@@ -47,6 +50,7 @@ pub fn extract(kind: Kind, source: &mut dyn Source, text: &mut dyn Text) -> Resu
         Kind::Mail => mail::extract(source, text),
         // A mailbox has no text besides that of its messages.
         Kind::Mbox => Ok(()),
+        Kind::Tiff | Kind::Jpeg | Kind::Png => picture::extract(kind, source, text),
         Kind::OldOffice => Err(old_office::reason(source)),
         _ => Err(Reason::Unsupported),
     }

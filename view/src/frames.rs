@@ -3,8 +3,9 @@
 //! It begins with [`MAGIC`]; then come frames of a kind (one byte), a length (four bytes, little-endian) and that many
 //! bytes, at most [`FRAME_BYTES_MAX`]. A part is a frame that begins it, frames of its text, and a frame that ends it
 //! with its outcome, the length of its text and a checksum over all of it. The part with the empty name is the document
-//! itself, and the last one. The writer is not trusted: names, lengths, order and UTF-8 are checked, and the
-//! reader allocates no more than it received.
+//! itself, and the last one. Between a child and its parent, pictures of pages whose text is to be recognised come among
+//! the frames of text, at their place: frames of a picture, and one that ends it. The writer is not trusted: names,
+//! lengths, order and UTF-8 are checked, and the reader allocates no more than it received.
 
 use std::collections::HashSet;
 use std::hash::{BuildHasher as _, RandomState};
@@ -14,7 +15,7 @@ use crate::kind::Kind;
 use crate::outcome::{Outcome, Reason};
 
 /// Begins every stream; its last byte is the version.
-pub(crate) const MAGIC: [u8; 8] = *b"cogview\x01";
+pub(crate) const MAGIC: [u8; 8] = *b"cogview\x02";
 /// Bytes of a frame at most.
 pub(crate) const FRAME_BYTES_MAX: usize = 64 * 1024;
 /// The longest name of a part.
@@ -28,7 +29,9 @@ pub(crate) const MESSAGE_ID_HASH_BYTES: usize = 16;
 const BEGIN: u8 = 1;
 const TEXT: u8 = 2;
 const END: u8 = 3;
-const END_BYTES: usize = 3 + MESSAGE_ID_HASH_BYTES + 8 + 4;
+const PICTURE: u8 = 4;
+const PICTURE_END: u8 = 5;
+const END_BYTES: usize = 3 + MESSAGE_ID_HASH_BYTES + 8 + 4 + 4;
 const HEAD_BYTES: usize = 5;
 
 /// The facts about a part before its text.
@@ -49,6 +52,8 @@ pub struct PartEnd {
     pub message_id_hash: Option<[u8; MESSAGE_ID_HASH_BYTES]>,
     /// Bytes of its text.
     pub text_bytes: u64,
+    /// Pages that are pictures, whether their text was recognised or not.
+    pub picture_pages: u32,
 }
 
 /// True if a name can be that of a member: names with `/` between them, none of them empty, `.` or `..`, no NUL.
@@ -124,22 +129,46 @@ impl<W: Write> PartsWriter<W> {
         self.text_bytes + self.text.len() as u64
     }
 
+    /// A picture of a page, for the parent to have its text recognised: the bytes of a file, and its dots per inch (0:
+    /// unknown).
+    ///
+    /// # Errors
+    /// If it cannot be written.
+    pub(crate) fn picture(&mut self, file: &[u8], dots_per_inch: u32) -> io::Result<()> {
+        self.flush_text()?;
+        file.chunks(FRAME_BYTES_MAX).try_for_each(|bytes| self.frame(PICTURE, bytes))?;
+        self.frame(PICTURE_END, &dots_per_inch.to_le_bytes())
+    }
+
     /// Ends the part that is open.
     ///
     /// # Errors
     /// If it cannot be written.
     pub fn end(&mut self, outcome: Outcome, message_id_hash: Option<[u8; MESSAGE_ID_HASH_BYTES]>) -> io::Result<()> {
+        self.end_with_pages(outcome, message_id_hash, 0)
+    }
+
+    /// Ends the part that is open, of which so many pages are pictures.
+    pub(crate) fn end_with_pages(
+        &mut self,
+        outcome: Outcome,
+        message_id_hash: Option<[u8; MESSAGE_ID_HASH_BYTES]>,
+        picture_pages: u32,
+    ) -> io::Result<()> {
         self.flush_text()?;
         let (tag, reason) = match outcome {
             Outcome::Text => (1, 0),
             Outcome::NoText => (2, 0),
             Outcome::Container => (3, 0),
             Outcome::Unextractable(reason) => (4, reason as u8),
+            Outcome::Pictures => (5, 0),
+            Outcome::Recognised => (6, 0),
         };
         let mut payload = Vec::with_capacity(END_BYTES);
         payload.extend([tag, reason, u8::from(message_id_hash.is_some())]);
         payload.extend(message_id_hash.unwrap_or_default());
         payload.extend(self.text_bytes.to_le_bytes());
+        payload.extend(picture_pages.to_le_bytes());
         self.sum.update(&payload);
         payload.extend(std::mem::take(&mut self.sum).finalize().to_le_bytes());
         write_frame(&mut self.out, END, &payload)
@@ -196,6 +225,10 @@ impl PartsWriter<Vec<u8>> {
 pub(crate) enum Frame {
     Begin(PartHead),
     Text,
+    /// Bytes of a picture.
+    Picture,
+    /// A picture ends; it has so many dots per inch (0: unknown).
+    PictureEnd(u32),
     End(PartEnd),
 }
 
@@ -208,6 +241,8 @@ pub(crate) struct Frames<R> {
     broken: bool,
     /// The text of the last frame of text.
     text: String,
+    /// The bytes of the last frame of a picture.
+    picture: Vec<u8>,
     /// The name of the part that is open.
     open: Option<String>,
     done: bool,
@@ -225,6 +260,7 @@ impl<R: Read> Frames<R> {
             begun: false,
             broken: false,
             text: String::new(),
+            picture: Vec::new(),
             open: None,
             done: false,
             parts: 0,
@@ -264,6 +300,8 @@ impl<R: Read> Frames<R> {
         match tag {
             BEGIN if self.open.is_none() && (1..=1 + NAME_BYTES_MAX).contains(&length) => self.begin(length),
             TEXT if self.open.is_some() && (1..=FRAME_BYTES_MAX).contains(&length) => self.text(length),
+            PICTURE if self.open.is_some() && (1..=FRAME_BYTES_MAX).contains(&length) => self.picture(length),
+            PICTURE_END if self.open.is_some() && length == 4 => self.picture_end(),
             END if self.open.is_some() && length == END_BYTES => self.end(),
             _ => Err(damaged("a frame out of order")),
         }
@@ -272,6 +310,11 @@ impl<R: Read> Frames<R> {
     /// The text of the last frame of text.
     pub(crate) fn last_text(&self) -> &str {
         &self.text
+    }
+
+    /// The bytes of the last frame of a picture.
+    pub(crate) fn last_picture(&self) -> &[u8] {
+        &self.picture
     }
 
     /// The stream from which frames are read.
@@ -314,6 +357,20 @@ impl<R: Read> Frames<R> {
         Ok(Frame::Text)
     }
 
+    fn picture(&mut self, length: usize) -> io::Result<Frame> {
+        self.picture.resize(length, 0);
+        self.stream.read_exact(&mut self.picture)?;
+        self.sum.update(&self.picture);
+        Ok(Frame::Picture)
+    }
+
+    fn picture_end(&mut self) -> io::Result<Frame> {
+        let mut dots_per_inch = [0; 4];
+        self.stream.read_exact(&mut dots_per_inch)?;
+        self.sum.update(&dots_per_inch);
+        Ok(Frame::PictureEnd(u32::from_le_bytes(dots_per_inch)))
+    }
+
     fn end(&mut self) -> io::Result<Frame> {
         let mut payload = [0; END_BYTES];
         self.stream.read_exact(&mut payload)?;
@@ -323,7 +380,9 @@ impl<R: Read> Frames<R> {
             return Err(damaged("a checksum does not match"));
         }
         let outcome = outcome_of(fields[0], fields[1]).ok_or_else(|| damaged("an unknown outcome"))?;
-        let (hash, text_bytes) = fields[3..].split_at(MESSAGE_ID_HASH_BYTES);
+        let (hash, numbers) = fields[3..].split_at(MESSAGE_ID_HASH_BYTES);
+        let (text_bytes, picture_pages) = numbers.split_at(8);
+        let picture_pages = picture_pages.try_into().map_or(0, u32::from_le_bytes);
         let message_id_hash = match fields[2] {
             0 => None,
             1 => hash.try_into().ok(),
@@ -333,7 +392,7 @@ impl<R: Read> Frames<R> {
             return Err(damaged("text is missing"));
         }
         self.done = self.open.take().is_none_or(|name| name.is_empty());
-        Ok(Frame::End(PartEnd { outcome, message_id_hash, text_bytes: self.text_bytes }))
+        Ok(Frame::End(PartEnd { outcome, message_id_hash, text_bytes: self.text_bytes, picture_pages }))
     }
 }
 
@@ -461,6 +520,9 @@ fn kind_of(byte: u8) -> Option<Kind> {
         24 => Kind::Zstd,
         25 => Kind::Bzip2,
         26 => Kind::SevenZip,
+        30 => Kind::Tiff,
+        31 => Kind::Jpeg,
+        32 => Kind::Png,
         255 => Kind::Other,
         _ => return None,
     })
@@ -472,6 +534,8 @@ fn outcome_of(tag: u8, reason: u8) -> Option<Outcome> {
         (2, 0) => Outcome::NoText,
         (3, 0) => Outcome::Container,
         (4, reason) => Outcome::Unextractable(reason_of(reason)?),
+        (5, 0) => Outcome::Pictures,
+        (6, 0) => Outcome::Recognised,
         _ => return None,
     })
 }
@@ -488,6 +552,9 @@ fn reason_of(byte: u8) -> Option<Reason> {
         8 => Reason::TimedOut,
         9 => Reason::OutOfMemory,
         10 => Reason::Crashed,
+        11 => Reason::NotRecognised,
+        12 => Reason::RecognitionTimedOut,
+        13 => Reason::TooManyPages,
         _ => return None,
     })
 }

@@ -7,6 +7,7 @@ pub(crate) mod compound;
 pub(crate) mod mail;
 mod markup;
 mod package;
+pub(crate) mod picture;
 
 use std::io::{self, Read as _, SeekFrom};
 
@@ -55,24 +56,64 @@ pub enum Kind {
     Bzip2 = 25,
     /// A 7z archive.
     SevenZip = 26,
-    /// Anything else: pictures, programs, sound.
+    /// A TIFF picture, of one page or many.
+    Tiff = 30,
+    /// A JPEG picture.
+    Jpeg = 31,
+    /// A PNG picture.
+    Png = 32,
+    /// Anything else: other pictures, programs, sound.
     Other = 255,
 }
 
-/// The first bytes of a file that [`may_be_office`] looks at.
-pub const OFFICE_HEAD_BYTES: usize = 4096;
+/// Bytes at the beginning of a file that [`Candidate::of`] looks at.
+const CANDIDATE_HEAD_BYTES: usize = 4096;
+/// The same of a JPEG, which names its size after a small picture and other data of its camera.
+const JPEG_HEAD_BYTES: usize = 192 << 10;
 
-/// True if a file with these first bytes may be of an [office kind](Kind::is_office): few others begin like that.
-pub fn may_be_office(head: &[u8]) -> bool {
-    let head = &head[..head.len().min(OFFICE_HEAD_BYTES)];
-    match signature(head) {
-        Some(Signature::Kind(kind)) => kind.is_office(),
-        Some(Signature::Zip | Signature::Compound | Signature::PossiblePdf) => true,
-        None => mail::kind(charset::without_utf8_mark(head)).is_some(),
+/// A guess by the first bytes of a file, of its place among the documents whose text speaks for them.
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
+#[repr(u8)]
+pub enum Candidate {
+    /// Something else.
+    No = 0,
+    /// A picture that may show a page: only recognition can tell.
+    Picture = 1,
+    /// An [office kind](Kind::is_office) or a picture of pages: few other files begin like that.
+    Document = 2,
+}
+
+impl Candidate {
+    /// The guess for a file with these first bytes, of which [`head_bytes`](Candidate::head_bytes) are enough.
+    pub fn of(head: &[u8]) -> Candidate {
+        let start = &head[..head.len().min(CANDIDATE_HEAD_BYTES)];
+        let is_document = match signature(start) {
+            Some(Signature::Kind(kind @ (Kind::Jpeg | Kind::Png))) => {
+                return match picture::shape_in_head(kind, head) {
+                    Some(shape) if shape.is_page() => Candidate::Document,
+                    Some(shape) if !shape.may_have_text() => Candidate::No,
+                    _ => Candidate::Picture,
+                };
+            }
+            Some(Signature::Kind(kind)) => kind.is_office() || kind == Kind::Tiff,
+            Some(Signature::Zip | Signature::Compound | Signature::PossiblePdf) => true,
+            None => mail::kind(charset::without_utf8_mark(start)).is_some(),
+        };
+        if is_document { Candidate::Document } else { Candidate::No }
+    }
+
+    /// The number of first bytes that decide, for a file that begins with these.
+    pub fn head_bytes(start: &[u8]) -> usize {
+        if picture::kind(start) == Some(Kind::Jpeg) { JPEG_HEAD_BYTES } else { CANDIDATE_HEAD_BYTES }
     }
 }
 
 impl Kind {
+    /// True for pictures that may show pages.
+    pub fn is_picture(self) -> bool {
+        matches!(self, Kind::Tiff | Kind::Jpeg | Kind::Png)
+    }
+
     /// True for office files, PDF, RTF and mail: a program has packed their words, so that their bytes do not tell what two
     /// of them have in common.
     pub fn is_office(self) -> bool {
@@ -134,7 +175,7 @@ fn signature(head: &[u8]) -> Option<Signature> {
         _ => match pdf_header(head) {
             Some(0) => is(Kind::Pdf),
             Some(_) => Some(Signature::PossiblePdf),
-            None => None,
+            None => picture::kind(head).map(Signature::Kind),
         },
     }
 }

@@ -19,6 +19,8 @@ pub struct Limits {
     pub time_max: Duration,
     /// Memory of the process that reads it.
     pub memory_bytes_max: u64,
+    /// Pictures of pages that it may hand over for their text to be recognised; 0: such pages are counted alone.
+    pub picture_pages_max: u32,
 }
 
 impl Default for Limits {
@@ -31,6 +33,7 @@ impl Default for Limits {
             text_bytes_max: 1 << 30,
             time_max: Duration::from_secs(60),
             memory_bytes_max: 448 << 20,
+            picture_pages_max: 0,
         }
     }
 }

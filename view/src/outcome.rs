@@ -11,6 +11,10 @@ pub enum Outcome {
     NoText,
     /// It is an archive: its members are parts of their own.
     Container,
+    /// Most of its pages are pictures, whose text was not recognised; its text so far must not be used.
+    Pictures,
+    /// Its text was read, and some of it was recognised in pictures of pages.
+    Recognised,
     /// It could not be read, or not to its end; its text so far must not be used.
     Unextractable(Reason),
 }
@@ -39,6 +43,12 @@ pub enum Reason {
     OutOfMemory = 9,
     /// The process that read it ended.
     Crashed = 10,
+    /// Its pages are pictures, and the program that recognises text failed on one of them or does not read its format.
+    NotRecognised = 11,
+    /// Its pages are pictures, and recognising their text took too long.
+    RecognitionTimedOut = 12,
+    /// More of its pages are pictures than are recognised.
+    TooManyPages = 13,
 }
 
 impl fmt::Display for Reason {
@@ -54,6 +64,9 @@ impl fmt::Display for Reason {
             Reason::TimedOut => "took too long",
             Reason::OutOfMemory => "took too much memory",
             Reason::Crashed => "the reader crashed",
+            Reason::NotRecognised => "the text of its pages could not be recognised",
+            Reason::RecognitionTimedOut => "recognising the text of its pages took too long",
+            Reason::TooManyPages => "more of its pages are pictures than are recognised",
         })
     }
 }

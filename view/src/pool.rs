@@ -6,6 +6,7 @@
 
 mod answer;
 mod process;
+mod recognition;
 mod slot;
 
 use std::ffi::OsString;
@@ -17,6 +18,7 @@ use std::sync::{Arc, Condvar, Mutex};
 
 use crate::frames::Parts;
 use crate::limits::Limits;
+use crate::recognise::Recogniser;
 use crate::sandbox::Confinement;
 use answer::Answer;
 use process::Process;
@@ -40,12 +42,29 @@ impl Pool {
         size: NonZeroUsize,
         limits: Limits,
     ) -> io::Result<Pool> {
+        Pool::with_recogniser(program, arguments, size, Limits { picture_pages_max: 0, ..limits }, None)
+    }
+
+    /// As [`new`](Pool::new); the text of pages that are pictures is recognised.
+    ///
+    /// # Errors
+    /// As [`new`](Pool::new).
+    pub fn with_recogniser(
+        program: impl Into<PathBuf>,
+        arguments: impl IntoIterator<Item = impl Into<OsString>>,
+        size: NonZeroUsize,
+        limits: Limits,
+        recogniser: Option<Arc<Recogniser>>,
+    ) -> io::Result<Pool> {
+        let picture_pages_max = recogniser.as_ref().map_or(0, |recogniser| recogniser.settings().pages_max);
+        let limits = Limits { picture_pages_max, ..limits };
         let program = program.into();
         let arguments: Vec<OsString> = arguments.into_iter().map(Into::into).collect();
         let (first, confinement) = Process::start(&program, &arguments, &limits)?;
         let state = Mutex::new(State { idle: vec![first], running: 1 });
         let returned = Condvar::new();
-        Ok(Pool(Arc::new(Shared { program, arguments, size: size.get(), limits, confinement, state, returned })))
+        let size = size.get();
+        Ok(Pool(Arc::new(Shared { program, arguments, size, limits, recogniser, confinement, state, returned })))
     }
 
     /// Has a document read, by the first child that is free; waits for one.
@@ -76,7 +95,7 @@ impl Pool {
             slot.replace()?;
             slot.process()?.ask(&file, hint.as_deref())?;
         }
-        Ok(Extraction(Answer::new(slot, file, hint)))
+        Ok(Extraction(Answer::new(slot, file, hint, self.0.recogniser.clone())))
     }
 
     /// The confinement of the children.

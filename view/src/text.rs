@@ -18,6 +18,28 @@ pub trait Text {
     /// # Errors
     /// As [`Text::push`].
     fn end_paragraph(&mut self) -> Result<(), Reason>;
+
+    /// Pictures of pages that are taken; 0: none.
+    fn picture_pages_max(&self) -> u32 {
+        0
+    }
+
+    /// Takes a picture of the present page, as the bytes of a file, with its dots per inch (0: unknown). What was pushed
+    /// before comes before its text.
+    ///
+    /// # Errors
+    /// As [`Text::push`].
+    fn picture(&mut self, _file: &[u8], _dots_per_inch: u32) -> Result<(), Reason> {
+        Ok(())
+    }
+
+    /// Ends a page: one that is a picture, or one with text or nothing on it. Formats without pages have none.
+    ///
+    /// # Errors
+    /// As [`Text::push`].
+    fn end_page(&mut self, _is_picture: bool) -> Result<(), Reason> {
+        Ok(())
+    }
 }
 
 #[cfg(test)]

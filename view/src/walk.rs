@@ -17,7 +17,7 @@ use crate::limits::Limits;
 use crate::outcome::{Outcome, Reason};
 use crate::source::{FileSource, Source};
 use forward::ForwardSource;
-use sink::Sink;
+use sink::{Pages, Sink};
 
 /// Bytes at the beginning of a member that decide how it is read.
 const HEAD_BYTES: u64 = 64 * 1024;
@@ -71,6 +71,15 @@ struct Document<'d> {
     stream: Option<Rc<Cell<Option<Reason>>>>,
 }
 
+/// The outcome of a document that was read to its end and has these pages.
+fn outcome_of(kind: Kind, pages: Pages) -> Outcome {
+    match pages {
+        Pages { pictures: 0, .. } if kind.is_picture() => Outcome::NoText,
+        Pages { pictures, others } if pictures > others => Outcome::Pictures,
+        _ => Outcome::Text,
+    }
+}
+
 struct Walker<'o> {
     budget: Rc<Budget>,
     parts: PartsWriter<&'o mut dyn Write>,
@@ -102,14 +111,15 @@ impl Walker<'_> {
             _ => format::members(kind, source, &mut |name, member| self.embedded(document, name, member)),
         };
         self.begin(document.name, kind);
+        let mut pages = Pages::default();
         let read = match kind {
             Kind::Other => Ok(Outcome::NoText),
             // A mailbox has no text besides that of its messages.
             Kind::Mbox => Ok(Outcome::Container),
-            _ => self.text(kind, source).map(|()| Outcome::Text),
+            _ => self.text(kind, source, &mut pages).map(|()| outcome_of(kind, pages)),
         };
         let read = self.with_limits(read.and_then(|outcome| visited.map(|()| outcome)), document);
-        self.end(read, message_id_hash);
+        self.end_with_pages(read, message_id_hash, pages.pictures);
     }
 
     /// The outcome of a document, or the limit or the broken stream that overrides it.
@@ -177,7 +187,9 @@ impl Walker<'_> {
         let mut read = (&mut *stream).take(limit).read_to_end(&mut bytes);
         let mut kind = Kind::detect(&mut Cursor::new(bytes.as_slice())).unwrap_or(Kind::Other);
         let more = |bytes: &[u8], limit: u64| bytes.len() as u64 == limit;
-        if read.is_ok() && more(&bytes, limit) && !kind.is_stream() && kind != Kind::Other {
+        // Of a JPEG or PNG the first bytes decide, unless its text is recognised.
+        let is_counted = matches!(kind, Kind::Jpeg | Kind::Png) && self.budget.picture_pages_max() == 0;
+        if read.is_ok() && more(&bytes, limit) && !kind.is_stream() && kind != Kind::Other && !is_counted {
             limit = self.budget.may_hold();
             read = (&mut *stream).take(limit - HEAD_BYTES).read_to_end(&mut bytes);
             kind = Kind::detect(&mut Cursor::new(bytes.as_slice())).unwrap_or(Kind::Other);
@@ -186,7 +198,7 @@ impl Walker<'_> {
             return self.closed(document.name, kind, reason(&error));
         }
         let held = self.budget.hold(bytes.len() as u64);
-        if !more(&bytes, limit) {
+        if !more(&bytes, limit) || is_counted {
             self.document_of(kind, &mut Cursor::new(bytes), &document);
         } else if kind.is_stream() || matches!(kind, Kind::Text | Kind::Html | Kind::Mbox) {
             let mut source = ForwardSource::new(bytes, held, stream, size);
@@ -211,12 +223,13 @@ impl Walker<'_> {
         self.go_on()
     }
 
-    /// Writes the text of the open part.
-    fn text(&mut self, kind: Kind, source: &mut dyn Source) -> Result<(), Reason> {
+    /// Writes the text of the open part, and counts its pages.
+    fn text(&mut self, kind: Kind, source: &mut dyn Source, pages: &mut Pages) -> Result<(), Reason> {
         source.seek(SeekFrom::Start(0)).map_err(|error| reason(&error))?;
         let mut sink = Sink::new(&mut self.parts, &self.budget);
         let read = format::extract(kind, source, &mut sink);
         let read = read.and_then(|()| sink.finish());
+        *pages = sink.pages();
         if let Some(error) = sink.broken() {
             self.broken.get_or_insert(error);
         }
@@ -234,7 +247,12 @@ impl Walker<'_> {
     }
 
     fn end(&mut self, read: Result<Outcome, Reason>, message_id_hash: Option<[u8; 16]>) {
-        let written = self.parts.end(read.unwrap_or_else(Outcome::Unextractable), message_id_hash);
+        self.end_with_pages(read, message_id_hash, 0);
+    }
+
+    fn end_with_pages(&mut self, read: Result<Outcome, Reason>, message_id_hash: Option<[u8; 16]>, pictures: u32) {
+        let outcome = read.unwrap_or_else(Outcome::Unextractable);
+        let written = self.parts.end_with_pages(outcome, message_id_hash, pictures);
         self.note(written);
     }
 

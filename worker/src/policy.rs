@@ -38,11 +38,13 @@ pub struct Policy {
     pub plain_indexes: bool,
     /// If set, other parties may get the term vectors of documents that were proposed as similar.
     pub term_vectors: bool,
-    /// The scans that get fine chunks.
+    /// The scans that get fine chunks; sketches of contents are sent by it, too ([`Policy::allows_sketches`]).
     pub fine: FinePolicy,
     /// If set, all sites of the federation belong to one party. Otherwise every scan counts as one across parties, whatever the
     /// coordinator says of it.
     pub one_party: bool,
+    /// False if no sketches of contents are sent, whatever `fine` says: a comparison by whole chunks alone uses none.
+    pub sketches: bool,
     /// If set, scans across parties are allowed without a key.
     pub unkeyed_across_parties: bool,
     /// If set, a scan may read the documents that an earlier scan chose again, under another allowed method.
@@ -120,6 +122,7 @@ impl Policy {
             term_vectors: true,
             fine: FinePolicy::Always,
             one_party: true,
+            sketches: true,
             unkeyed_across_parties: true,
             refine: true,
             follow_symlinks: true,
@@ -222,12 +225,30 @@ impl Policy {
     /// # Errors
     /// The key of the policy that forbids it, with its value.
     pub fn check_fine(&self, keyed: bool, across_parties: bool) -> Result<(), String> {
+        self.check_fine_for("fine chunks", keyed, across_parties)
+    }
+
+    /// Checks that a scan may have the exact measure of pairs of this site's documents: it says less than fine chunks do.
+    ///
+    /// # Errors
+    /// The key of the policy that forbids it, with its value.
+    pub fn check_measure(&self, keyed: bool, across_parties: bool) -> Result<(), String> {
+        self.check_fine_for("the exact measure of pairs", keyed, across_parties)
+    }
+
+    fn check_fine_for(&self, asked: &str, keyed: bool, across_parties: bool) -> Result<(), String> {
         let allowed = match self.fine {
             FinePolicy::Always => true,
             FinePolicy::WithinPartyOrKeyed => keyed || (self.one_party && !across_parties),
             FinePolicy::Never => false,
         };
-        if allowed { Ok(()) } else { Err(format!("policy.fine is {}, the scan asks for fine chunks", self.fine)) }
+        if allowed { Ok(()) } else { Err(format!("policy.fine is {}, the scan asks for {asked}", self.fine)) }
+    }
+
+    /// True if sketches of contents are sent: where fine chunks may be as well. It does not depend on a scan, because an index serves
+    /// many.
+    pub fn allows_sketches(&self, keyed: bool) -> bool {
+        self.sketches && self.check_fine(keyed, false).is_ok()
     }
 
     /// Checks that a scan may follow symbolic links.
@@ -401,9 +422,22 @@ mod tests {
         check(&open, 499, false, false, &format!("{short}{why}"));
         check(&open, 500, false, false, "");
         assert!(open.check_fine(false, false).is_err() && open.check_fine(true, false).is_ok());
+        assert!(open.check_measure(true, false).is_ok());
+        let refusal = open.check_measure(false, false).unwrap_err();
+        assert_eq!(refusal, "policy.fine is within-party-or-keyed, the scan asks for the exact measure of pairs");
         let vectors = Method::parse("fuzzy", View::Raw, None, "").unwrap().verifier().unwrap();
         let refusal = site.check(&RepositoryName::main(), &vectors, true, false).unwrap_err();
         assert!(refusal.contains("policy.term_vectors is false") && refusal.ends_with(why), "{refusal}");
+    }
+
+    #[test]
+    fn sketches_are_sent_where_fine_chunks_may_be_whatever_the_scan() {
+        let site = |fine, one_party| Policy { fine, one_party, ..policy() };
+        let sends = |fine, one_party| [true, false].map(|keyed| site(fine, one_party).allows_sketches(keyed));
+        assert_eq!(sends(FinePolicy::Never, true), [false, false]);
+        assert_eq!(sends(FinePolicy::WithinPartyOrKeyed, true), [true, true]);
+        assert_eq!(sends(FinePolicy::WithinPartyOrKeyed, false), [true, false]);
+        assert_eq!(sends(FinePolicy::Always, false), [true, true]);
     }
 
     #[test]

@@ -18,13 +18,14 @@ use cognate_proto::v1::push_response::Message as PushDown;
 use cognate_proto::v1::worker_server::{Worker, WorkerServer};
 use cognate_proto::v1::{
     Ack, Assignment, AttachRequest, AttachResponse, Cancel, Credit, FileHashHitsRequest, FileHashHitsResponse,
-    FileHashTable, FileHashesRequest, FineChoice, FineChoiceRequest, FineChunksRequest, FineChunksResponse, MethodSpec,
-    Opened, PushRequest, PushResponse, ReceivedRequest, ReceivedResponse, RefinedSummary, Refinement, Resend,
-    ResultsRequest, ResultsResponse, ScopeRequest, ScopeResponse, Sealed, SelectionSpec, SyncEnded, Welcome,
+    FileHashTable, FileHashesRequest, FineChoice, FineChoiceRequest, FineChunksRequest, FineChunksResponse,
+    MeasureAnswer, MeasureQuery, MeasureReceipt, MethodSpec, Opened, PushRequest, PushResponse, ReceivedRequest,
+    ReceivedResponse, RefinedSummary, Refinement, Resend, ResultsRequest, ResultsResponse, ScopeRequest, ScopeResponse,
+    Sealed, SelectionSpec, SyncEnded, Welcome,
 };
 use cognate_worker::control::{self, Request as Ask};
 use cognate_worker::ledger::{Ledger, read};
-use cognate_worker::policy::Policy;
+use cognate_worker::policy::{FinePolicy, Policy};
 use cognate_worker::{DaemonConfig, DialFuture, Dialer, Presence, Site, SiteConfig, SiteError, run_daemon};
 use hyper_util::rt::TokioIo;
 use prost::Message as _;
@@ -75,6 +76,7 @@ fn honest(message: PushUp) -> Option<PushDown> {
 struct Service {
     script: Script,
     heard: mpsc::UnboundedSender<AttachUp>,
+    measured: mpsc::UnboundedSender<MeasureAnswer>,
     /// All messages of the worker, one after the other, as they are on the wire below TLS.
     wire: Arc<Mutex<Vec<u8>>>,
 }
@@ -169,6 +171,11 @@ impl Worker for Service {
         Err(Status::unimplemented("not here"))
     }
 
+    async fn measures(&self, request: Request<MeasureAnswer>) -> Result<Response<MeasureReceipt>, Status> {
+        let _ = self.measured.send(request.into_inner());
+        Ok(Response::new(MeasureReceipt {}))
+    }
+
     async fn results(&self, _: Request<ResultsRequest>) -> Result<Response<Self::ResultsStream>, Status> {
         Err(Status::unimplemented("not here"))
     }
@@ -202,6 +209,7 @@ impl Dialer for Pipe {
 struct Running {
     folder: tempfile::TempDir,
     heard: mpsc::UnboundedReceiver<AttachUp>,
+    measured: mpsc::UnboundedReceiver<MeasureAnswer>,
     wire: Arc<Mutex<Vec<u8>>>,
     dialled: Arc<Mutex<u32>>,
     stop: Option<oneshot::Sender<()>>,
@@ -219,12 +227,20 @@ fn clock() -> SystemTime {
 
 impl Running {
     fn start(script: Script, policy: Policy) -> Running {
+        Running::start_with(script, policy, &[])
+    }
+
+    /// The same, with a further document.
+    fn start_with(script: Script, policy: Policy, further: &[u8]) -> Running {
         let folder = tempfile::tempdir().unwrap();
         let state = folder.path().join("state");
         std::fs::create_dir(&state).unwrap();
         std::fs::create_dir(folder.path().join("kb")).unwrap();
         for number in 0..20 {
             std::fs::write(folder.path().join(format!("kb/paper {number}")), document(number)).unwrap();
+        }
+        if !further.is_empty() {
+            std::fs::write(folder.path().join("kb/further"), further).unwrap();
         }
         let ledger = Arc::new(Ledger::open(&state, clock).unwrap());
         let site = Site::open(SiteConfig {
@@ -237,6 +253,7 @@ impl Running {
             threads: NonZeroUsize::MIN,
             clock,
             extraction: cognate_worker::Extraction {
+                recogniser: None,
                 program: "/nonexistent".into(),
                 arguments: Vec::new(),
                 limits: Default::default(),
@@ -248,8 +265,10 @@ impl Running {
         });
         let (dial, incoming) = mpsc::unbounded_channel();
         let (heard_to, heard) = mpsc::unbounded_channel();
+        let (measured_to, measured) = mpsc::unbounded_channel();
         let wire = Arc::default();
-        let service = WorkerServer::new(Service { script, heard: heard_to, wire: Arc::clone(&wire) });
+        let service = Service { script, heard: heard_to, measured: measured_to, wire: Arc::clone(&wire) };
+        let service = WorkerServer::new(service);
         tokio::spawn(
             Server::builder().add_service(service).serve_with_incoming(UnboundedReceiverStream::new(incoming)),
         );
@@ -259,7 +278,7 @@ impl Running {
         let (stop, stopped) = oneshot::channel::<()>();
         let shutdown = async { drop(stopped.await) };
         let daemon = tokio::spawn(run_daemon(Arc::new(site.unwrap()), ledger, dialer, config, shutdown));
-        Running { folder, heard, wire, dialled, stop: Some(stop), daemon }
+        Running { folder, heard, measured, wire, dialled, stop: Some(stop), daemon }
     }
 
     fn state(&self) -> std::path::PathBuf {
@@ -342,6 +361,8 @@ async fn messages_that_the_protocol_does_not_allow_end_the_session_with_the_reas
     is_cut_off(Script::sending(vec![huge]), "credit").await;
     let cancel = AttachDown::Cancel(Cancel { assignment: 77 });
     is_cut_off(Script::sending(vec![cancel]), "cancel").await;
+    let many = AttachDown::MeasureQuery(measuring(&[ContentDigest([1; 16]); 130]));
+    is_cut_off(Script::sending(vec![many]), "a number of pairs").await;
     let twice = AttachDown::Assignment(assignment(5));
     is_cut_off(Script::sending(vec![twice.clone(), twice]), "not a new number").await;
     let welcome = AttachDown::Welcome(Welcome { protocol: 1, site: "a".into() });
@@ -404,6 +425,31 @@ async fn messages_hold_names_and_no_content() {
         assert!(!forms.iter().any(|form| holds(form)) && !holds("document"), "{content}");
     }
     running.stop().await.1.unwrap();
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn sketches_leave_a_site_only_where_its_fine_chunks_may() {
+    let long: Vec<u8> =
+        (0..2000_u32).flat_map(|number| format!("{:x} ", number.wrapping_mul(0x9e37_79b1)).into_bytes()).collect();
+    let sketch = Method::tttd(View::Raw, 1000).unwrap().fingerprinter(&Key::none()).slice(&long, |_| {}).sketch;
+    let values: Vec<u8> = sketch.slots().flat_map(|(_, value)| value.to_le_bytes()).collect();
+    assert_eq!(values.len(), 64);
+    let within = FinePolicy::WithinPartyOrKeyed;
+    // The site has no key, and every document but this one is too short for a sketch.
+    for (fine, one_party, sent) in [
+        (FinePolicy::Always, false, true),
+        (within, true, true),
+        (within, false, false),
+        (FinePolicy::Never, true, false),
+    ] {
+        let policy = Policy { fine, one_party, ..Policy::everything() };
+        let script = Script::sending(vec![AttachDown::Assignment(assignment(5))]);
+        let mut running = Running::start_with(script, policy, &long);
+        assert_eq!(running.ended().await.failure, "");
+        let wire = std::mem::take(&mut *running.wire.lock().unwrap());
+        assert_eq!(wire.windows(64).any(|window| window == values), sent, "{fine} {one_party}");
+        running.stop().await.1.unwrap();
+    }
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
@@ -474,6 +520,45 @@ async fn a_refinement_reads_documents_that_the_site_has_sent_and_ignores_the_res
     assert_eq!(verified.indexes.len(), 2);
     // The coordinator may remove the index of a refinement, but not the complete index.
     assert_eq!(verified.indexes.compare(&[]).len(), 1);
+}
+
+/// A query for the exact measure of pairs of contents that were sent under the method of [`assignment`].
+fn measuring(contents: &[ContentDigest]) -> MeasureQuery {
+    let method = Method::tttd(View::Raw, 1000).unwrap();
+    let method = MethodSpec { method_id: method.id(&Key::none()).0.to_vec(), ..MethodSpec::from(&method) };
+    let contents = contents.iter().flat_map(|content| content.0).collect();
+    MeasureQuery {
+        query: 7,
+        repositories: vec!["kb".into()],
+        method: Some(method),
+        contents,
+        ..MeasureQuery::default()
+    }
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_site_measures_pairs_that_it_has_sent_and_answers_with_counts() {
+    // Document 4 is there, but it was never sent.
+    let selection = Some(SelectionSpec { exclude: vec!["paper 4".into()], ..SelectionSpec::default() });
+    let first = AttachDown::Assignment(Assignment { selection, ..assignment(5) });
+    let pairs = [content(3), content(4), content(3), content(11), ContentDigest([7; 16]), content(3)];
+    let answer = async |query: MeasureQuery, policy: Policy| {
+        let then = vec![AttachDown::MeasureQuery(query)];
+        let mut running = Running::start(Script { then, ..Script::sending(vec![first.clone()]) }, policy);
+        running.ended().await;
+        let answer = tokio::time::timeout(Duration::from_secs(30), running.measured.recv()).await.unwrap().unwrap();
+        running.stop().await.1.unwrap();
+        answer
+    };
+    let measured = answer(measuring(&pairs), Policy::everything()).await;
+    let numbers: Vec<u32> = measured.pairs.iter().map(|pair| pair.number).collect();
+    assert_eq!((measured.query, numbers, measured.failure.as_str()), (7, vec![1], ""));
+    assert_eq!(measured.read_bytes, "document 3document 11".len() as u64);
+    let never = Policy { fine: FinePolicy::Never, ..Policy::everything() };
+    let refused = answer(measuring(&pairs), never).await;
+    assert!(refused.refused && refused.pairs.is_empty() && refused.failure.contains("policy.fine"), "{refused:?}");
+    let other = MeasureQuery { repositories: vec!["other".into()], ..measuring(&pairs) };
+    assert!(answer(other, Policy::everything()).await.failure.contains("no repository `other`"));
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]

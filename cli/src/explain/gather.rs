@@ -30,11 +30,16 @@ impl Place {
     }
 }
 
-pub(super) async fn gather(source: &Source, places: &[Place; 2], arg: &OperatorArg) -> anyhow::Result<Explained> {
+/// The comparison of two documents, and the number of the layer of each of its views.
+pub(super) async fn gather(
+    source: &Source,
+    places: &[Place; 2],
+    arg: &OperatorArg,
+) -> anyhow::Result<(Explained, Vec<usize>)> {
     let report = source.report();
     let [a, b] = [places[0].find(report)?, places[1].find(report)?];
     let id = report.scan()?.id.unwrap_or_default();
-    let mut views = Vec::new();
+    let (mut views, mut layers) = (Vec::new(), Vec::new());
     for of_both in common_views([&a, &b]) {
         let mut pair = Pair::of(report, of_both)?;
         match source {
@@ -46,6 +51,7 @@ pub(super) async fn gather(source: &Source, places: &[Place; 2], arg: &OperatorA
             }
         }
         views.push(pair);
+        layers.push(of_both[0].view);
     }
     if views.is_empty() {
         return Err(anyhow!(
@@ -55,7 +61,7 @@ pub(super) async fn gather(source: &Source, places: &[Place; 2], arg: &OperatorA
         ));
     }
     let (a, b) = (Document::from(&a), Document::from(&b));
-    Ok(Explained { schema: SCHEMA.to_owned(), scan: id, a, b, views, difference: None })
+    Ok((Explained { schema: SCHEMA.to_owned(), scan: id, a, b, views, difference: None }, layers))
 }
 
 /// Asks the coordinator for the places of the common parts.

@@ -50,9 +50,19 @@ fn write_pair(pair: &Pair, limit: usize, out: &mut impl Write) -> anyhow::Result
             percent(pair.resemblance),
         )?;
     }
+    if let Some(reason) = &pair.coarse_reason {
+        writeln!(out, "  COARSE: {reason}")?;
+    }
     bars(pair, out)?;
     if let Some(why) = &pair.unplaced {
         writeln!(out, "  Where: not known. {why}")?;
+    }
+    if pair.unplaced_bytes > 0 {
+        let unplaced = bytes(pair.unplaced_bytes);
+        writeln!(
+            out,
+            "  The places of {unplaced} of it are not known: a later scan took over a part of the fine chunks"
+        )?;
     }
     places(pair, limit, out)?;
     through(pair, out)?;

@@ -15,7 +15,7 @@ use crate::stop::Stop;
 use cognate_export::grid::csv_path;
 use cognate_export::table::cell;
 
-const COLUMNS: [&str; 17] = [
+const COLUMNS: [&str; 18] = [
     "sought",
     "relation",
     "sought_in_found",
@@ -33,6 +33,7 @@ const COLUMNS: [&str; 17] = [
     "content",
     "low",
     "high",
+    "precision",
 ];
 
 /// Writes the answer.
@@ -65,8 +66,9 @@ pub(super) fn typed_line(out: &mut impl Write, kind: &str, mut value: Value) -> 
 
 fn lines(query: &Query, answer: &Answer, out: &mut impl Write) -> anyhow::Result<()> {
     let mut line = |kind: &str, value: Value| typed_line(out, kind, value);
-    let FindRecord { coverage, documents, head } = FindRecord::of(&query.under, answer, &query.names);
+    let FindRecord { coarse, coverage, documents, head } = FindRecord::of(&query.under, answer, &query.names);
     line("find", json!(head))?;
+    coarse.iter().try_for_each(|row| line("coarse", json!(row)))?;
     coverage.iter().try_for_each(|row| line("coverage", json!(row)))?;
     for document in &documents {
         let mut value = json!(document);
@@ -97,7 +99,7 @@ fn csv(query: &Query, answer: &Answer, out: &mut impl Write) -> anyhow::Result<(
     Ok(rows.flush()?)
 }
 
-fn rows_of<'a>(name: &'a str, one: &'a Match) -> impl Iterator<Item = [String; 17]> + 'a {
+fn rows_of<'a>(name: &'a str, one: &'a Match) -> impl Iterator<Item = [String; 18]> + 'a {
     let measure = &one.measure;
     let ratio = |share: Option<Share>| share.map(|share| share.ratio.to_f64().to_string()).unwrap_or_default();
     let interval = measure.sought_in_found.or(measure.resemblance).and_then(|share| share.interval);
@@ -123,6 +125,7 @@ fn rows_of<'a>(name: &'a str, one: &'a Match) -> impl Iterator<Item = [String; 1
             one.digest.to_string(),
             bound(0),
             bound(1),
+            one.precision.map(|precision| precision.to_string()).unwrap_or_default(),
         ]
     })
 }

@@ -5,7 +5,7 @@ use std::io::Write;
 
 use cognate_fingerprint::RunLengths;
 use cognate_proto::path::printable;
-use cognate_server::find::record::{Under, reason};
+use cognate_server::find::record::{CoarseRow, Under, reason};
 use cognate_server::find::{Answer, Coverage, Found, Match, Share, Unsearched};
 
 use super::{Query, word};
@@ -18,6 +18,10 @@ pub(super) fn write(query: &Query, answer: &Answer, out: &mut impl Write) -> any
     for (name, found) in query.names.iter().zip(&answer.documents) {
         document(name, found, out)?;
         writeln!(out)?;
+    }
+    for (coarse, matches) in &answer.coarse {
+        let (is, matches) = (if *matches == 1 { "match is" } else { "matches are" }, count(*matches));
+        writeln!(out, "COARSE: {matches} {is} measured by whole chunks alone: {}", CoarseRow::of(coarse, None).line())?;
     }
     coverage(&query.under, &answer.coverage, out)?;
     if let Some(lengths) = answer.run_lengths {

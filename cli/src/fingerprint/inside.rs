@@ -66,8 +66,12 @@ fn all_parts(
             }
         }
         match parts.outcome()?.outcome {
-            Outcome::Text => {}
+            Outcome::Text | Outcome::Recognised => {}
             Outcome::NoText | Outcome::Container => found.truncate(before),
+            Outcome::Pictures => {
+                found.truncate(before);
+                found.push((own, Err(io::Error::other("its pages are pictures"))));
+            }
             Outcome::Unextractable(reason) => {
                 found.truncate(before);
                 found.push((own, Err(io::Error::other(format!("unextractable: {reason}")))));

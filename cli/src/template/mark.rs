@@ -1,22 +1,23 @@
-//! `cognate template mark`: marks the common parts of a cluster's documents, or single tags.
+//! `cognate template mark`: marks the common parts of a cluster's documents, the frame on which it rests, or single tags.
 
 use clap::Args;
 use cognate_proto::name::ScanId;
 use cognate_proto::v1;
 use cognate_similarity::Containment;
 
-use super::object;
+use super::{object, template_bytes};
 use crate::exit::{Exit, usage};
 use crate::operator::client::{Operator, OperatorArg};
 use crate::operator::members::{TableFormat, print, print_value};
 use crate::scan::find;
 use cognate_export::human::{bytes, count};
 
-/// Marks the common parts of a cluster's documents, or single tags.
+/// Marks the common parts of a cluster's documents, the frame on which it rests, or single tags.
 #[derive(Args, Debug)]
 #[command(after_help = "Examples:
   cognate template mark 3f2a91c0
   cognate template mark latest 3f2a91c0 --share 0.9 --note \"licence header\"
+  cognate template mark latest 3f2a91c0 --frame
   cognate template mark --scan latest --tag 0f343b0931126a20f133d67c2b018a3b")]
 pub(super) struct MarkArgs {
     /// A cluster of the latest scan that has it, or a scan and its cluster: ids or the beginnings of them
@@ -28,6 +29,9 @@ pub(super) struct MarkArgs {
     /// Mark the tags that this share of the cluster's documents contain, above 0 and at most 1
     #[arg(long, value_name = "X", default_value = "1")]
     share: Containment,
+    /// Mark the frame on which links of the cluster rest, as the scan found it
+    #[arg(long, conflicts_with_all = ["share", "tags"])]
+    frame: bool,
     /// Mark this tag: 32 hexadecimal digits, as in the output of `fingerprint` and in reports; repeatable
     #[arg(long = "tag", value_name = "TAG", value_parser = tag)]
     tags: Vec<[u8; 16]>,
@@ -60,7 +64,9 @@ pub(super) async fn run(arg: &OperatorArg, args: &MarkArgs) -> anyhow::Result<Ex
         cluster: cluster.to_owned(),
         share: args.share.to_string(),
         tags: args.tags.concat(),
+        rows: Vec::new(),
         note: args.note.clone(),
+        frame: args.frame,
     };
     let template = mark(&operator, &request).await?;
     match args.format {
@@ -82,9 +88,12 @@ pub(super) async fn mark(operator: &Operator, request: &v1::MarkTemplateRequest)
 
 /// A line for people.
 pub(super) fn shown(template: &v1::Template) -> String {
-    let sum: u64 = template.lengths.iter().copied().map(u64::from).sum();
-    let tags = template.lengths.len() as u64;
-    format!("{}: {} tags, {}", ScanId(template.id), count(tags), bytes(sum))
+    let rows = match template.row_count {
+        0 => String::new(),
+        rows => format!(", {} rows", count(rows)),
+    };
+    let sum = bytes(template_bytes(template));
+    format!("{}: {} tags{rows}, {sum}", ScanId(template.id), count(template.tag_count))
 }
 
 fn tag(text: &str) -> Result<[u8; 16], String> {

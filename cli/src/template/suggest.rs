@@ -8,17 +8,19 @@ use cognate_proto::v1::{self, TemplateSuggestion};
 use serde_json::{Value, json};
 
 use super::mark::{mark, shown};
-use super::tags;
+use super::{rows, tags};
 use crate::exit::{Exit, usage};
 use crate::operator::client::{Operator, OperatorArg, refusal};
 use crate::operator::members::{TableFormat, print, print_json};
 use crate::scan::find;
 use cognate_export::human::{bytes, count};
 use cognate_export::table::table;
+use cognate_storage::template::split_rows;
 
 /// Suggests boilerplate to mark.
 ///
-/// The coordinator analyses the current indexes of the scan twice, with existing templates: once with all other tags, and
+/// First come the frames that the scan found: what many otherwise different documents contain, down to 28 bytes, and links rest on.
+/// Then the coordinator analyses the current indexes of the scan twice, with existing templates: once with all other tags, and
 /// once without the tags that many otherwise different documents contain. It suggests the common parts of those links
 /// that disappear in the second analysis. Nothing is marked without --accept.
 #[derive(Args, Debug)]
@@ -65,11 +67,11 @@ pub(super) async fn run(arg: &OperatorArg, args: &SuggestArgs) -> anyhow::Result
     if !args.accept || suggestions.is_empty() || !(args.yes || confirmed(suggestions.len())?) {
         return Ok(Exit::Complete);
     }
-    for TemplateSuggestion { cluster, tags, examples, .. } in suggestions {
+    for TemplateSuggestion { cluster, tags, rows, examples, .. } in suggestions {
         let first = examples.first().map(|example| one_line(example)).unwrap_or_default();
         let note = format!("suggested: cluster {cluster}, {first}").chars().take(200).collect();
         // The analysis of the suggestion may have left no result, so the note names its cluster.
-        let request = v1::MarkTemplateRequest { scan: scan.0, tags, note, ..v1::MarkTemplateRequest::default() };
+        let request = v1::MarkTemplateRequest { scan: scan.0, tags, rows, note, ..v1::MarkTemplateRequest::default() };
         let template = mark(&operator, &request).await?;
         eprintln!("cognate: marked {}", shown(&template));
     }
@@ -101,6 +103,7 @@ fn text(suggestions: &[TemplateSuggestion]) -> String {
     let headings = [
         "CLUSTER",
         " TAGS",
+        " ROWS",
         " BYTES",
         " DOCUMENTS",
         " THEIR BYTES",
@@ -117,7 +120,8 @@ fn text(suggestions: &[TemplateSuggestion]) -> String {
         let first = vec![
             one_line(&one.cluster).chars().take(8).collect(),
             count(one.lengths.len() as u64),
-            bytes(one.lengths.iter().copied().map(u64::from).sum()),
+            count(split_rows(&one.rows).count() as u64),
+            bytes(suggested_bytes(one)),
             count(one.documents),
             bytes(one.document_bytes),
             count(one.emptied),
@@ -139,6 +143,12 @@ fn text(suggestions: &[TemplateSuggestion]) -> String {
     format!("{}\n{note}", table(&headings, suggestions.iter().flat_map(rows)))
 }
 
+/// The bytes of a suggestion: of its chunks or of its rows, whichever are more, since the rows of a frame cover its chunks as well.
+fn suggested_bytes(suggestion: &TemplateSuggestion) -> u64 {
+    let of_rows: u64 = split_rows(&suggestion.rows).map(|row| row.first_bytes()).sum();
+    suggestion.lengths.iter().copied().map(u64::from).sum::<u64>().max(of_rows)
+}
+
 fn object(suggestion: &TemplateSuggestion) -> Value {
     json!({
         "round": suggestion.round,
@@ -151,6 +161,8 @@ fn object(suggestion: &TemplateSuggestion) -> Value {
         "clusters_gone": suggestion.clusters_gone,
         "clusters_changed": suggestion.clusters_changed,
         "examples": suggestion.examples,
+        "bytes": suggested_bytes(suggestion),
         "tags": tags(&suggestion.tags, &suggestion.lengths),
+        "rows": rows(&suggestion.rows),
     })
 }

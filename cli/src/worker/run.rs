@@ -31,6 +31,7 @@ pub(super) struct RunArgs {
 pub(super) fn run(args: &RunArgs) -> anyhow::Result<Exit> {
     let setup = setup::load(&args.config)?;
     let key = setup.key()?;
+    let recogniser = setup.recogniser()?;
     let state = StateFolder::open(&setup.state_dir).map_err(site_error)?;
     let identity = Identity::open(state.path()).map_err(enrolment_error)?;
     let generation = state.next_generation().map_err(site_error)?;
@@ -47,7 +48,7 @@ pub(super) fn run(args: &RunArgs) -> anyhow::Result<Exit> {
         key,
         threads: setup.threads,
         clock,
-        extraction: extraction(setup.texts_bytes_max),
+        extraction: extraction(setup.texts_bytes_max, recogniser),
         policy: setup.policy.clone(),
         ledger: Some(Arc::clone(&ledger)),
         presence: Some(Presence { generation, instance: u64::from_le_bytes(instance) }),

@@ -6,19 +6,22 @@ use std::num::{NonZeroU64, NonZeroUsize};
 use std::os::unix::fs::MetadataExt as _;
 use std::path::{Component, Path, PathBuf};
 use std::str::FromStr;
+use std::sync::Arc;
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
 use cognate_fingerprint::{Key, View};
 use cognate_proto::dial::DialError;
 use cognate_proto::name::RepositoryName;
+use cognate_view::{Recogniser, Recognition};
 use cognate_worker::SiteError;
 use cognate_worker::enrolment::EnrolmentError;
 use cognate_worker::policy::Policy;
 use tonic::Code;
 
 use crate::args::threads;
-use crate::config::{self, PolicyEntry, WorkerFile};
+use crate::config::{self, OcrEntry, PolicyEntry, WorkerFile};
 use crate::exit::{Exit, coded, usage};
+use crate::extraction;
 use crate::worker::ConfigArgs;
 
 /// A configuration, checked.
@@ -34,9 +37,18 @@ pub(super) struct Setup {
     pub(super) drain: Duration,
     pub(super) texts_bytes_max: u64,
     pub(super) policy: Policy,
+    /// The recognition of text, if it is configured.
+    pub(super) recognition: Option<Recognition>,
 }
 
 impl Setup {
+    /// The program that recognises text, if it is configured. Without the program the site does not start: it would send
+    /// indexes without the text of the pages that it promises.
+    pub(super) fn recogniser(&self) -> anyhow::Result<Option<Arc<Recogniser>>> {
+        let found = self.recognition.clone().map(extraction::recogniser).transpose();
+        found.map_err(|problem| usage(format!("policy.ocr: {problem}")))
+    }
+
     /// The reason for which no scan could have anything from this site, if that follows from its configuration alone.
     pub(super) fn is_of_no_use(&self) -> Option<&'static str> {
         let is_open = self.key_file.is_some() || self.policy.one_party || self.policy.unkeyed_across_parties;
@@ -104,6 +116,8 @@ pub(super) fn load(args: &ConfigArgs) -> anyhow::Result<Setup> {
         drain: duration(&file.drain).map_err(|problem| wrong("drain", problem))?,
         texts_bytes_max: size(&file.texts_bytes_max).map_err(|problem| wrong("texts_bytes_max", problem))?,
         policy,
+        recognition: recognition(&file.policy.ocr)
+            .map_err(|(key, problem)| wrong(&format!("policy.ocr.{key}"), problem))?,
         state_dir: file.state_dir,
     })
 }
@@ -121,6 +135,23 @@ fn size(text: &str) -> Result<u64, String> {
 fn checked_views(views: &[String]) -> Result<Vec<String>, String> {
     let checked = views.iter().map(|view| view.parse::<View>().map(|view| view.to_string()));
     checked.collect::<Result<_, _>>().map_err(|error| error.to_string())
+}
+
+/// The recognition of text; none without a language.
+fn recognition(entry: &OcrEntry) -> Result<Option<Recognition>, (&'static str, String)> {
+    let at = |key: &'static str| move |problem: String| (key, problem);
+    if entry.pages_max == 0 {
+        return Err(("pages_max", "0 pages are none: leave `languages` empty".to_owned()));
+    }
+    let recognition = Recognition {
+        program: entry.program.clone(),
+        data: Some(entry.data.clone()).filter(|data| !data.as_os_str().is_empty()),
+        languages: entry.languages.clone(),
+        pages_max: entry.pages_max,
+        page_time_max: duration(&entry.page_time_max).map_err(at("page_time_max"))?,
+        document_time_max: duration(&entry.document_time_max).map_err(at("document_time_max"))?,
+    };
+    Ok(Some(recognition).filter(|recognition| !recognition.languages.is_empty()))
 }
 
 fn policy(entry: &PolicyEntry) -> Result<Policy, (&'static str, String)> {
@@ -161,6 +192,7 @@ fn policy(entry: &PolicyEntry) -> Result<Policy, (&'static str, String)> {
             .map_err(at("file_hashes"))?,
         fine: entry.fine.parse().map_err(|error| ("fine", format!("{error}")))?,
         one_party: false,
+        sketches: true,
         unkeyed_across_parties: entry.unkeyed_across_parties,
         refine: entry.refine,
         follow_symlinks: entry.follow_symlinks,

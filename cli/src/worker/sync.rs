@@ -141,7 +141,7 @@ fn dry_run(args: &SyncArgs, setup: &Setup, out: &Path) -> anyhow::Result<Exit> {
         key: setup.key()?,
         threads: setup.threads,
         clock,
-        extraction: extraction(setup.texts_bytes_max),
+        extraction: extraction(setup.texts_bytes_max, setup.recogniser()?),
         policy: setup.policy.clone(),
         ledger: None,
         presence: None,

@@ -9,10 +9,11 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use cognate_durable::whole::TEMPORARY_EXTENSION;
-use cognate_fingerprint::{MethodId, Tag};
+use cognate_fingerprint::MethodId;
 use cognate_proto::name::ScanId;
 use cognate_proto::options::Precision;
 use cognate_proto::selection::Selection;
+use cognate_similarity::frame::FrameRow;
 use cognate_similarity::{Analysis, Clustering, Error as EngineError, LinkFile, RunShards};
 
 use crate::alignment::{self, Alignment, Before, EachLink, Wanted};
@@ -21,7 +22,7 @@ use crate::clusters::{self, Links};
 use crate::compare::Task;
 use crate::error::Error;
 use crate::findings::Findings;
-use crate::fine::{FineFiles, FineRound, FineSource};
+use crate::fine::{FineFigures, FineFiles, FineFound, FineRound, FineSource};
 use crate::freeze::{Beside, Frozen, Why};
 use crate::layered::Layered;
 use crate::measure::{Measures, engine_thresholds};
@@ -34,7 +35,7 @@ use cognate_storage::clock::{Clock, seconds};
 use cognate_storage::indexes::Indexes;
 use cognate_storage::journal::{Event, ScanEvent, What};
 use cognate_storage::store::{IndexId, LayerRow, ScanRow, ScanStep, Store};
-use cognate_storage::template;
+use cognate_storage::template::{self, Ignored};
 
 /// Number of earlier scans whose fine chunks are looked through.
 const EARLIER_MAX: usize = 4;
@@ -113,23 +114,22 @@ impl Analyser {
     pub fn freeze_templates(&self, mut row: ScanRow) -> Result<ScanRow, Error> {
         for layer in 0..row.layer_count() {
             let Some(method_id) = row.method_id(layer) else { continue };
-            let (templates, tags) = template::in_force(&self.store, method_id)?;
-            let templates_digest =
-                if templates.is_empty() { String::new() } else { template::digest(method_id, &tags) };
+            let (templates, ignored) = template::in_force(&self.store, method_id)?;
+            let templates_digest = if templates.is_empty() { String::new() } else { ignored.digest(method_id) };
             row.set_layer(layer, LayerRow { templates, templates_digest, ..row.layer(layer) });
         }
         Ok(row)
     }
 
-    /// The tags that were fixed for a layer of a scan.
-    pub(crate) fn frozen_templates(&self, row: &ScanRow, layer: usize) -> Result<Vec<Tag>, Error> {
+    /// The tags and rows that were fixed for a layer of a scan.
+    pub(crate) fn frozen_templates(&self, row: &ScanRow, layer: usize) -> Result<Ignored, Error> {
         let LayerRow { templates, templates_digest, .. } = row.layer(layer);
-        let tags = template::tags_of(&self.store, &templates)?;
+        let ignored = template::ignored_by(&self.store, &templates)?;
         match row.method_id(layer) {
-            Some(method_id) if !tags.is_empty() && template::digest(method_id, &tags) != templates_digest => Err(
+            Some(method_id) if !ignored.is_empty() && ignored.digest(method_id) != templates_digest => Err(
                 Error::Refused("the templates that it was frozen with are not what they were: launch it again".into()),
             ),
-            _ => Ok(tags),
+            _ => Ok(ignored),
         }
     }
 
@@ -211,7 +211,8 @@ impl Analyser {
             None => scan.spec.layers.get(1).map_or(Beside::Nothing, |text| Beside::Text(1, text.method.view())),
         };
         let mut frozen = Frozen::build(&self.indexes, (row, layer), method, &selection, beside)?;
-        frozen.set_aside(self.frozen_templates(row, layer)?, Why::Template)?;
+        let ignored = self.frozen_templates(row, layer)?;
+        frozen.set_aside(ignored.tags.clone(), Why::Template)?;
         frozen.set_controls(&scan.spec.options.control)?;
         self.set_crowds_aside(scan, layer, &mut frozen)?;
         let (documents, contents) = (frozen.documents.len(), frozen.contents.len());
@@ -225,49 +226,78 @@ impl Analyser {
         let own = Checkpoint::new(folder, layer, checkpoint::binding(&subject, &kind));
         let before = row.layer(layer);
         row.set_layer(layer, LayerRow { kind, ..before });
-        let recorded = row.step() == ScanStep::Analysed && row.layer(layer).binding == own.binding() && trust.own;
-        let mut figures_of_layer = None;
-        let align = |each_link: EachLink<'_>, measures: &Measures| -> Result<Alignment, Error> {
+        let align = |subject: &Subject<'_>, each_link: EachLink<'_>, measures: &Measures| -> Result<Alignment, Error> {
             let before = earlier
                 .map(|layer| Before { frozen: &layer.frozen, votes: layer.findings.partners.votes(&layer.frozen) });
-            alignment::found(&subject, (each_link, measures), &wanted_alignment(scan, subject.frozen)?, before)
+            alignment::found(subject, (each_link, measures), &wanted_alignment(scan, subject.frozen)?, before)
         };
+        let (mut fine, mut exact) = (None, None);
         let (analysis, links, measures) = if method.capabilities().fixed_size {
             let verified = self.look(scan, (row, layer), &subject)?;
             let (links, measures) = (Links::of(&verified), Measures::of_verified(verified));
             (clusters::of_links(&frozen, &links, &measures, scan.spec.options.greedy)?, links, measures)
-        } else if scan.spec.precision(layer) == Some(Precision::Fine) {
+        } else {
+            let recorded = row.step() == ScanStep::Analysed && row.layer(layer).binding == own.binding() && trust.own;
             let (mut analysis, coarse) = match recorded {
                 true => (own.analysis()?, own.links()?),
                 false => self.compare(scan, (row, layer), &subject, &own, trust)?,
             };
-            let round = self.fine_round(scan, (row, layer), folder, source)?;
-            let alignment = align(&|visit| Ok(coarse.for_each(visit)?), &Measures::of_weights(method))?;
-            let (links, figures) = self.task(scan, layer, &subject, |task| {
-                task.fine_links(&coarse, &alignment, &own, &round, &mut analysis)
-            })?;
-            figures_of_layer = Some(figures);
-            let (links, measures) = (Links::File(links), Measures::of_weights(method));
-            let clustering = if scan.spec.options.greedy { Clustering::Greedy } else { Clustering::Connected };
-            (clusters::clustered(analysis, (&frozen, &links, &measures), clustering)?, links, measures)
-        } else {
-            let (analysis, links) = match recorded {
-                true => (own.analysis()?, own.links()?),
-                false => self.compare(scan, (row, layer), &subject, &own, trust)?,
+            let measures = Measures::of_weights(method);
+            let links = if scan.spec.precision(layer) == Some(Precision::Fine) {
+                let round = self.fine_round(scan, (row, layer), (folder, source), ignored.rows)?;
+                let alignment = align(&subject, &|visit| Ok(coarse.for_each(visit)?), &measures)?;
+                let (links, found, sample) = self.task(scan, layer, &subject, |task| {
+                    task.fine_links(&coarse, &alignment, &own, &round, &mut analysis)
+                })?;
+                frozen.leave_out(&found.template_bytes);
+                (fine, exact) = (Some(found), Some(sample));
+                Links::File(links)
+            } else {
+                // Sites find contents in what they sent of complete repositories, and a refinement is an index of its own.
+                if scan.spec.precision(layer).is_some()
+                    && scan.spec.options.refine.is_none()
+                    && row.method_id(layer).is_some()
+                {
+                    let round = self.fine_round(scan, (row, layer), (folder, source), ignored.rows)?;
+                    let alignment = match frozen.has_site_with_two_repositories() {
+                        true => align(&subject, &|visit| Ok(coarse.for_each(visit)?), &measures)?,
+                        false => Alignment::default(),
+                    };
+                    exact =
+                        Some(self.task(scan, layer, &subject, |task| task.coarse_exact(&coarse, &alignment, &round))?);
+                }
+                Links::File(coarse)
             };
-            let (links, measures) = (Links::File(links), Measures::of_weights(method));
-            let analysis = match scan.spec.options.greedy {
-                false => analysis,
-                true => clusters::clustered(analysis, (&frozen, &links, &measures), Clustering::Greedy)?,
+            let clustering = if scan.spec.options.greedy { Clustering::Greedy } else { Clustering::Connected };
+            let is_clustered = fine.is_none() && clustering == Clustering::Connected;
+            let analysis = match is_clustered {
+                true => analysis,
+                false => clusters::clustered(analysis, (&frozen, &links, &measures), clustering)?,
             };
             (analysis, links, measures)
         };
         tracing::info!(scan = %scan.id, view = %method.view(), clusters = analysis.clusters.len(), "analysed");
-        let alignment = align(&|visit| links.for_each(visit), &measures)?;
-        let findings = Findings::of(subject, analysis, &links, measures, alignment)?;
+        let subject = Subject::of(&frozen, scan.spec.options.across_only);
+        let alignment = align(&subject, &|visit| links.for_each(visit), &measures)?;
+        let figures = fine.map(|found| self.described(scan, layer, &subject, found, &analysis)).transpose()?;
+        let outside = figures.as_ref().map_or(&[][..], |figures: &FineFigures| &figures.outside);
+        let findings = Findings::of(subject, analysis, (&links, outside), measures, alignment)?;
         // The postings are not needed any more.
         frozen.shards = RunShards::new(Vec::new());
-        Ok(Layered { frozen, findings, fine: figures_of_layer })
+        Ok(Layered { frozen, findings, fine: figures, exact })
+    }
+
+    /// The fine figures of a layer, with its frames.
+    fn described(
+        &self,
+        scan: &ScanJob,
+        layer: usize,
+        subject: &Subject<'_>,
+        found: FineFound,
+        analysis: &Analysis,
+    ) -> Result<FineFigures, Error> {
+        let frames = self.task(scan, layer, subject, |task| task.described_frames(&found, &analysis.clusters))?;
+        Ok(FineFigures { frames, ..found.figures })
     }
 
     /// The files and sites of the fine chunks of a layer.
@@ -275,29 +305,38 @@ impl Analyser {
         &self,
         scan: &ScanJob,
         (row, layer): (&ScanRow, usize),
-        folder: &Path,
-        source: &'a dyn FineSource,
+        (folder, source): (&Path, &'a dyn FineSource),
+        template_rows: Vec<FrameRow>,
     ) -> Result<FineRound<'a>, Error> {
         let method_id = row.method_id(layer).ok_or_else(|| Error::Refused("a scan without a method".to_owned()))?;
         if scan.spec.in_process {
             let files = || FineFiles::in_process(folder, &self.folder, layer, method_id);
             let earlier = vec![files()];
-            return Ok(FineRound { source, method_id, files: files(), earlier, keeps_earlier: true, durable: false });
+            let files = files();
+            return Ok(FineRound {
+                source,
+                method_id,
+                files,
+                template_rows,
+                earlier,
+                keeps_earlier: true,
+                durable: false,
+            });
         }
         let (files, earlier) = (FineFiles::new(folder, layer), self.earlier_fine_chunks(scan.id, method_id)?);
-        Ok(FineRound { source, method_id, files, earlier, keeps_earlier: false, durable: true })
+        Ok(FineRound { source, method_id, files, template_rows, earlier, keeps_earlier: false, durable: true })
     }
 
-    /// The fine chunks of the latest published scans under a method, whatever else they were about: a scan of each kind
+    /// The answers that the latest published scans under a method had from sites, whatever else they were about: a scan of each kind
     /// keeps its own.
-    fn earlier_fine_chunks(&self, id: ScanId, method_id: MethodId) -> Result<Vec<FineFiles>, Error> {
+    pub(crate) fn earlier_fine_chunks(&self, id: ScanId, method_id: MethodId) -> Result<Vec<FineFiles>, Error> {
         let scans = self.store.scans()?.into_iter();
         let published = scans.filter(|(other, row)| *other != id && row.step() == ScanStep::Published);
         let layers = published.flat_map(|(other, row)| {
             let of_method = (0..row.layer_count()).filter(|layer| row.method_id(*layer) == Some(method_id));
             of_method.map(|layer| (row.number, FineFiles::new(&self.scan_folder(other), layer))).collect::<Vec<_>>()
         });
-        let mut earlier: Vec<(u64, FineFiles)> = layers.filter(|(_, files)| files.has_chunks()).collect();
+        let mut earlier: Vec<(u64, FineFiles)> = layers.filter(|(_, files)| files.has_any()).collect();
         earlier.sort_unstable_by_key(|(number, _)| Reverse(*number));
         earlier.truncate(EARLIER_MAX);
         Ok(earlier.into_iter().map(|(_, files)| files).collect())

@@ -11,10 +11,11 @@ use crate::clusters::Links;
 use crate::copies::Copies;
 use crate::coverage::Closest;
 use crate::error::Error;
+use crate::fine::OutsideLink;
 use crate::folders::{FolderPair, Partners, PartnersSoFar};
 use crate::freeze::{Frozen, FrozenContent};
 use crate::histogram::{Counter, Histogram};
-use crate::joined::Joined;
+use crate::joined::{Join, Joined};
 use crate::measure::Measures;
 use crate::subject::{Subject, index};
 
@@ -77,8 +78,8 @@ pub(crate) struct OnlyHere {
 /// All that a scan found.
 pub(crate) struct Findings {
     pub(crate) analysis: Analysis,
-    /// Per cluster, the bytes that join its members.
-    pub(crate) joined_bytes: Vec<u64>,
+    /// Per cluster, what joins its members.
+    pub(crate) joins: Vec<Join>,
     /// Per content, the documents that have it: places in `Frozen::documents`, packed in content order.
     pub(crate) copies: Copies,
     /// Per content, whether its copies form an identical set that counts.
@@ -97,11 +98,11 @@ pub(crate) struct Findings {
 }
 
 impl Findings {
-    /// Follows the links of an analysis, and what it says of those that it does not report.
+    /// Follows the links of an analysis, some of which have frames, and what it says of those that it does not report.
     pub(crate) fn of(
         subject: Subject<'_>,
         analysis: Analysis,
-        links: &Links,
+        (links, outside): (&Links, &[OutsideLink]),
         measures: Measures,
         alignment: Alignment,
     ) -> Result<Findings, Error> {
@@ -113,7 +114,7 @@ impl Findings {
         let coverage = measures.coverage();
         let mut closest = subject.levels.each_ref().map(|level| Closest::new(&subject, level, coverage));
         let mut counter = Counter::new(&subject);
-        let mut joined = Joined::new(frozen.contents.len(), &analysis.clusters, &subject.copies);
+        let mut joined = Joined::new(frozen.contents.len(), (&analysis.clusters, outside), &subject.copies);
         links.for_each(|link| {
             let measured = measures.of(&frozen.contents, link);
             mark(&mut status, link, measured.relation);
@@ -129,7 +130,7 @@ impl Findings {
             .flatten()
             .for_each(|reached| analysis.omitted.of.iter().for_each(|one| reached.omitted(one)));
         let (partners, histogram) = (partners.finish(), counter.finish());
-        let joined_bytes = joined.finish(&frozen.contents, &measures);
+        let joins = joined.finish(&frozen.contents, &measures);
         Ok(Findings {
             only_here: reached.iter().flatten().last().map(Reached::only_here).unwrap_or_default(),
             overlap: overlap(&subject, &analysis, (reached, closest)),
@@ -140,7 +141,7 @@ impl Findings {
             status,
             histogram,
             copies: subject.copies,
-            joined_bytes,
+            joins,
             analysis,
             measures,
         })

@@ -1,27 +1,57 @@
 //! Fine figures of a layer: after the comparison by whole chunks, sites cut the chunks that candidate pairs do not share into
 //! fine chunks, and the links follow from both (`docs/decisions/0028-fine-figures.md`).
 //!
-//! `candidates` bounds the pairs, `wanted` finds their chunks and asks for them, `expansions` keeps the answers, and
-//! `links` measures the pairs again.
+//! `candidates` bounds the pairs, `wanted` finds their chunks and asks for them, `expansions` keeps the answers, which `kept` reads once more for a pair of a result, and
+//! `links` measures the pairs again. `frames` finds what many otherwise unlike contents have (`docs/decisions/0035-frames.md`), `parts` knows
+//! what of a chunk is template or frame, `outside` has the links without their frames, and `describe` what people read about frames. `sample` draws some of the pairs, `exact` has the sites measure them exactly, and `answers`
+//! keeps what they count: that is how far reported shares are from the truth, with fine chunks or without.
 
+mod agreeing;
+mod answers;
 mod candidates;
 mod coverage;
+mod describe;
+mod exact;
 mod expansions;
+mod frames;
+mod kept;
 mod links;
+#[cfg(test)]
+mod oracle;
+mod outside;
+mod pair;
+mod pair_sums;
+mod parts;
+mod placed;
+mod sample;
+mod sharing;
 mod wanted;
 
 use std::path::{Path, PathBuf};
 
-use cognate_fingerprint::{Method, MethodId};
+use cognate_fingerprint::{Method, MethodId, Tag};
 use cognate_proto::fine::{Expansion, FineChoice};
+use cognate_proto::measure::{ContentPair, PairMeasure};
 use cognate_proto::name::{RepositoryName, SiteName};
+use cognate_similarity::frame::FrameRow;
 use cognate_similarity::{Analysis, LinkFile};
 
+use self::exact::Failures;
+use self::expansions::{Expansions, ExpansionsWriter};
+use self::frames::{Compared, contents_of};
+use self::links::Measuring;
+use self::parts::Parts;
+use self::sample::Sampling;
 use crate::alignment::Alignment;
 use crate::checkpoint::Checkpoint;
 use crate::compare::Task;
 use crate::error::Error;
-use expansions::{Expansions, ExpansionsWriter};
+
+pub(crate) use self::describe::Frame;
+pub(crate) use self::exact::ExactFigures;
+pub(crate) use self::outside::{OutsideLink, outside_of};
+
+pub use kept::KeptFineChunks;
 
 /// A request to a site: chunks of one of its repositories that it cuts again.
 #[derive(Clone)]
@@ -67,10 +97,37 @@ impl FineFailure {
     }
 }
 
-/// The sites, as an analysis asks them for fine chunks.
+/// A request to a site: pairs of contents that it has, which it measures exactly.
+#[derive(Clone)]
+pub struct MeasureRequest {
+    /// The site.
+    pub site: SiteName,
+    /// Its repositories that have the contents.
+    pub repositories: Vec<RepositoryName>,
+    /// The method under which the contents were sent.
+    pub method: Method,
+    /// Its id under the site's key.
+    pub method_id: MethodId,
+    /// The pairs.
+    pub pairs: Vec<ContentPair>,
+}
+
+/// The counts of a site.
+#[derive(Default)]
+pub struct MeasureAnswer {
+    /// The pairs whose documents are unchanged, ascending by their places in the request.
+    pub measures: Vec<PairMeasure>,
+    /// Bytes of documents that it read.
+    pub read_bytes: u64,
+}
+
+/// The sites, as an analysis asks them for fine chunks and for exact measures.
 pub trait FineSource: Sync {
-    /// Asks several sites at the same time. The answers come in the order of the requests.
+    /// Asks several sites for fine chunks at the same time. The answers come in the order of the requests.
     fn ask(&self, requests: Vec<FineRequest>) -> Vec<Result<FineAnswer, FineFailure>>;
+
+    /// Asks several sites for exact measures at the same time. The answers come in the order of the requests.
+    fn measure(&self, requests: Vec<MeasureRequest>) -> Vec<Result<MeasureAnswer, FineFailure>>;
 }
 
 /// What is known of the fine figures of a layer.
@@ -84,6 +141,12 @@ pub(crate) struct FineFigures {
     pub(crate) omitted_pairs: u64,
     /// Of each root, in their order.
     pub(crate) roots: Vec<FineRoot>,
+    /// Rows of the templates in force.
+    pub(crate) template_rows: u64,
+    /// The frames, by the documents that have them.
+    pub(crate) frames: Vec<Frame>,
+    /// The links of which a frame is part, by (a, b).
+    pub(crate) outside: Vec<OutsideLink>,
 }
 
 /// The fine chunks that a repository gave.
@@ -103,11 +166,26 @@ pub(crate) struct FineRoot {
     pub(crate) sent_bytes: u64,
 }
 
+/// What measuring by fine chunks gives, next to links.
+pub(crate) struct FineFound {
+    /// The figures, without a description of the frames.
+    pub(crate) figures: FineFigures,
+    /// Of every content, the bytes that rows of templates cover: they count for its size no more than those of template chunks. Nothing:
+    /// of no content any.
+    pub(crate) template_bytes: Vec<u64>,
+    parts: Parts,
+    expansions: Expansions,
+    /// The contents of candidates, and the chunks that the sites were asked for; both ascend.
+    contents: Vec<u32>,
+    chunks: Vec<Tag>,
+}
+
 /// The files of a layer's fine figures, in the folder of its scan.
 #[derive(Debug)]
 pub(crate) struct FineFiles {
     links: PathBuf,
     expansions: PathBuf,
+    answers: PathBuf,
 }
 
 impl FineFiles {
@@ -115,18 +193,24 @@ impl FineFiles {
         FineFiles {
             links: folder.join(format!("fine-links-{layer}")),
             expansions: folder.join(format!("fine-chunks-{layer}")),
+            answers: folder.join(format!("exact-measures-{layer}")),
         }
     }
 
     /// The files of a comparison within one process, whose fine chunks stay for the next one with the same method.
     pub(crate) fn in_process(folder: &Path, scans: &Path, layer: usize, method_id: MethodId) -> FineFiles {
         let expansions = scans.join(format!("fine-chunks-{method_id}"));
-        FineFiles { expansions, ..FineFiles::new(folder, layer) }
+        let answers = scans.join(format!("exact-measures-{method_id}"));
+        FineFiles { expansions, answers, ..FineFiles::new(folder, layer) }
     }
 
-    /// True if there are fine chunks.
-    pub(crate) fn has_chunks(&self) -> bool {
+    fn has_chunks(&self) -> bool {
         self.expansions.is_file()
+    }
+
+    /// True if there are answers of sites, which a later scan may use.
+    pub(crate) fn has_any(&self) -> bool {
+        self.has_chunks() || self.answers.is_file()
     }
 
     /// Removes the links, which nothing but the result needs, and keeps what a later scan may use.
@@ -134,10 +218,11 @@ impl FineFiles {
         let _ = std::fs::remove_file(&self.links);
     }
 
-    /// Removes the fine chunks, which a later scan has taken over.
+    /// Removes the answers of sites, which a later scan has taken over.
     pub(crate) fn remove(&self) {
         self.remove_links();
         let _ = std::fs::remove_file(&self.expansions);
+        let _ = std::fs::remove_file(&self.answers);
     }
 }
 
@@ -146,6 +231,8 @@ pub(crate) struct FineRound<'a> {
     pub(crate) source: &'a dyn FineSource,
     pub(crate) method_id: MethodId,
     pub(crate) files: FineFiles,
+    /// Rows of the templates in force, ascending.
+    pub(crate) template_rows: Vec<FrameRow>,
     /// The files of the latest scans under the same method.
     pub(crate) earlier: Vec<FineFiles>,
     /// True if all fine chunks of earlier comparisons stay: one file serves those of a state, whatever each is about.
@@ -155,8 +242,8 @@ pub(crate) struct FineRound<'a> {
 }
 
 impl Task<'_> {
-    /// Measures the candidates of a comparison by fine chunks, writes the links that follow, and adds to the overlap of what
-    /// it found what fine chunks cover.
+    /// Measures the candidates of a comparison by fine chunks, writes the links that follow, finds their frames, and adds to the overlap of
+    /// what it found what fine chunks cover. Then has a sample measured exactly.
     pub(crate) fn fine_links(
         &self,
         coarse: &LinkFile,
@@ -164,9 +251,13 @@ impl Task<'_> {
         own: &Checkpoint,
         round: &FineRound<'_>,
         found: &mut Analysis,
-    ) -> Result<(LinkFile, FineFigures), Error> {
-        let candidates = self.fine_candidates(coarse, alignment)?;
-        let wanted = self.wanted_chunks(&candidates.pairs)?;
+    ) -> Result<(LinkFile, FineFound, ExactFigures), Error> {
+        let mut sampling = Sampling::of(self.subject);
+        let candidates = self.fine_candidates(coarse, alignment, &mut sampling)?;
+        let contents = contents_of(&candidates.pairs);
+        let spread = self.spread_chunks(coarse, &contents)?;
+        let wanted = self.wanted_chunks(&candidates.pairs, &spread)?;
+        let chunks: Vec<Tag> = wanted.iter().map(|chunk| chunk.tag).collect();
         let mut earlier = Vec::new();
         for files in round.earlier.iter().filter(|files| files.has_chunks()) {
             match Expansions::open(&files.expansions) {
@@ -180,22 +271,45 @@ impl Task<'_> {
             earlier.iter().try_for_each(|expansions| writer.keep(expansions))?;
         }
         let expansions = writer.finish(round.durable)?;
-        let (measured, covered) = self.measured_finely(&candidates.pairs, &expansions)?;
-        self.add_coverage(covered, &expansions, &mut found.overlap)?;
+        let mut parts = Parts::of_templates(&round.template_rows);
+        parts.measure(&chunks, &expansions)?;
+        let of_templates = self.part_bytes(&parts)?;
+        let with = Measuring { expansions: &expansions, parts: &parts, of_contents: &of_templates };
+        let (measured, covered) = self.measured_finely(&candidates.pairs, with)?;
+        self.add_coverage(covered, (&expansions, &parts), &mut found.overlap)?;
+        let compared = Compared { contents: &contents, chunks: &chunks, expansions: &expansions };
+        self.find_frames(&compared, (coarse, &measured), &spread, &mut parts)?;
+        let of_contents = self.part_bytes(&parts)?;
+        let with = Measuring { expansions: &expansions, parts: &parts, of_contents: &of_contents };
         let figures = FineFigures {
             fine_pairs: measured.iter().filter(|one| one.complete).count() as u64,
             coarse_pairs: measured.iter().filter(|one| !one.complete).count() as u64,
             omitted_pairs: candidates.omitted + found.omitted.count,
             roots,
+            template_rows: round.template_rows.len() as u64,
+            frames: Vec::new(),
+            outside: self.measured_outside(&measured, with)?,
         };
         tracing::info!(
             candidates = candidates.pairs.len(),
             omitted = figures.omitted_pairs,
             fine = figures.fine_pairs,
             coarse = figures.coarse_pairs,
+            with_frame = figures.outside.len(),
             "measured by fine chunks"
         );
-        let links = self.write_fine_links(coarse, &measured, &round.files.links, own.binding(), &mut found.omitted)?;
-        Ok((links, figures))
+        let exact = self.exact(&sampling.finish(), &measured, &self.absent_sites(&figures), round)?;
+        let measured = (measured.as_slice(), of_templates.as_slice());
+        let links = self.write_fine_links(coarse, measured, (&round.files.links, own.binding()), &mut found.omitted)?;
+        let template_bytes = of_templates.iter().map(|bytes| bytes.template).collect();
+        let found = FineFound { figures, template_bytes, parts, expansions, contents, chunks };
+        Ok((links, found, exact))
+    }
+
+    /// The sites that did not answer a request for fine chunks, though their policy allows it.
+    fn absent_sites(&self, figures: &FineFigures) -> Failures {
+        let roots = self.subject.frozen.roots.iter().zip(&figures.roots);
+        let failed = roots.filter_map(|(root, fine)| Some((root.site_number, fine.failure.clone()?)));
+        failed.filter(|(_, failure)| !failure.refused).collect()
     }
 }

@@ -4,7 +4,7 @@
 use std::collections::{BTreeSet, HashMap};
 use std::sync::Arc;
 
-use cognate_fingerprint::{ContentDigest, Method, Tag, View};
+use cognate_fingerprint::{ContentDigest, ContentSketch, Method, Tag, View};
 use cognate_proto::batch::DocumentState;
 use cognate_proto::name::{PartyName, RepositoryName, SiteName};
 use cognate_proto::path::DocumentPath;
@@ -89,6 +89,8 @@ pub(crate) struct FrozenDocument {
     pub(crate) content: ContentIndex,
     pub(crate) modified: i64,
     pub(crate) changing: bool,
+    /// True if some of its text was recognised in pictures of pages.
+    pub(crate) recognised: bool,
     pub(crate) part: Part,
     /// True if it is a control.
     pub(crate) control: bool,
@@ -116,6 +118,8 @@ pub(crate) struct FrozenContent {
     /// Weight of its features, templates apart: the payload if they are chunks.
     pub(crate) weight: u64,
     pub(crate) chunk_count: u64,
+    /// Its sketch; empty if none of its sites sends sketches.
+    pub(crate) sketch: ContentSketch,
     /// True if the layer of text speaks for its documents: as bytes they are identical to others, or share nothing with them.
     pub(crate) spoken_for: bool,
     /// True if its documents count in the layer of text and not in this one: each document counts once.
@@ -132,6 +136,7 @@ impl FrozenContent {
             payload_bytes: if has_chunks { weight } else { content.size_bytes },
             weight,
             chunk_count: content.chunk_count,
+            sketch: content.sketch,
             spoken_for: false,
             counts_as_text: false,
         }
@@ -166,6 +171,13 @@ impl Frozen {
     /// True if no document was found at all, read or not.
     pub(crate) fn is_empty(&self) -> bool {
         self.documents.is_empty() && self.bare.is_empty() && self.unread.is_empty()
+    }
+
+    /// True if two of the repositories are of one site.
+    pub(crate) fn has_site_with_two_repositories(&self) -> bool {
+        let mut sites: Vec<u16> = self.roots.iter().map(|root| root.site_number).collect();
+        sites.sort_unstable();
+        sites.windows(2).any(|two| two[0] == two[1])
     }
 
     /// The digest under which the sites know a content.
@@ -242,6 +254,10 @@ impl Frozen {
         let mut disputed = BTreeSet::new();
         each_selected(loaded, choice, |digest, content| {
             let first = contents.entry(digest).or_insert_with(|| FrozenContent::of(digest, content, has_chunks));
+            // Of several sites that have a content, some may send no sketches.
+            if first.sketch.is_empty() {
+                first.sketch = content.sketch;
+            }
             if first.chunks_digest != content.chunks_digest {
                 disputed.insert(digest);
             }
@@ -287,6 +303,7 @@ impl Frozen {
                     content: ContentIndex(number),
                     modified: document.modified,
                     changing: document.state == DocumentState::Changing,
+                    recognised: document.state == DocumentState::Recognised,
                     part: choice.part(index, path),
                     control: false,
                 });
@@ -317,7 +334,7 @@ impl Frozen {
                 let state = index.documents.get(&document.path).map(|document| document.state);
                 let content = &mut self.contents[document.content.0 as usize];
                 content.spoken_for |= state.is_some_and(|state| is_for_text(view, state));
-                content.counts_as_text |= view == View::Office && state == Some(DocumentState::ReadAsText);
+                content.counts_as_text |= view == View::Office && state.is_some_and(DocumentState::is_read_as_text);
             }
             indexes.unload(IndexId(text.index));
         }
@@ -373,11 +390,13 @@ fn each_selected(loaded: &[Arc<Index>], choice: &Choice<'_>, mut each: impl FnMu
 /// is refused, or there is none. Of office files alone, every reason to have no text is one.
 fn is_for_text(view: View, state: DocumentState) -> bool {
     use DocumentState::{
-        CompressedTooStrongly, Crashed, Damaged, Encrypted, NoTextFound, OutOfMemory, ReadAsText, TextKept, TimedOut,
-        TooDeep, TooLarge, TooManyMembers, Unsupported,
+        CompressedTooStrongly, Crashed, Damaged, Encrypted, NoTextFound, NotRecognised, OutOfMemory, PagesArePictures,
+        ReadAsText, Recognised, RecognitionTimedOut, TextKept, TimedOut, TooDeep, TooLarge, TooManyMembers,
+        TooManyPages, Unsupported,
     };
     match state {
-        ReadAsText | NoTextFound | TextKept | Encrypted | Unsupported => true,
+        ReadAsText | Recognised | NoTextFound | TextKept | Encrypted | Unsupported => true,
+        PagesArePictures | NotRecognised | RecognitionTimedOut | TooManyPages => true,
         CompressedTooStrongly | Crashed | Damaged | OutOfMemory | TimedOut | TooDeep | TooLarge | TooManyMembers => {
             view == View::Office
         }

@@ -1,4 +1,5 @@
-//! The bytes that join the members of a cluster: the weight of its maximum spanning forest by what its links share.
+//! The bytes that join the members of a cluster: the weight of its maximum spanning forest by what its links share, and how many of
+//! the links of the forest rest on a frame.
 //!
 //! A cluster that keeps all its links is summed up by itself. Of the others the links stream past, and memory is linear in
 //! their members.
@@ -6,6 +7,7 @@
 use cognate_similarity::{Cluster, ContentIndex, Link, SpanningForest};
 
 use crate::copies::Copies;
+use crate::fine::{OutsideLink, outside_of};
 use crate::freeze::FrozenContent;
 use crate::measure::Measures;
 use crate::measured::Measured;
@@ -19,29 +21,58 @@ pub(crate) fn directed(copies: &Copies, link: &Link, measured: Measured) -> (Con
     }
 }
 
+/// What joins the members of a cluster.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
+pub(crate) struct Join {
+    /// Bytes of the links of its forest.
+    pub(crate) bytes: u64,
+    /// Number of these links that rest on a frame.
+    pub(crate) frame_links: u64,
+}
+
+impl Join {
+    fn add(&mut self, shared_bytes: u64, rests_on_frame: bool) {
+        self.bytes = self.bytes.saturating_add(shared_bytes);
+        self.frame_links += u64::from(rests_on_frame);
+    }
+
+    /// True if at least half of the links that join the members of a cluster rest on a frame.
+    pub(crate) fn rests_on_frame(&self, members: usize) -> bool {
+        self.frame_links > 0 && 2 * self.frame_links >= (members as u64).saturating_sub(1)
+    }
+}
+
 /// Clusters, with the forest of those that do not keep all their links.
 pub(crate) struct Joined<'a> {
     clusters: &'a [Cluster],
     copies: &'a Copies,
+    /// The links of which a frame is part.
+    outside: &'a [OutsideLink],
     /// Per content, its place among the members of such clusters, if there are any.
     place: Vec<Option<u32>>,
-    /// Per such member, the place of its cluster.
+    /// Per such member, the content and the place of its cluster.
+    members: Vec<ContentIndex>,
     cluster_of: Vec<usize>,
     forest: SpanningForest,
 }
 
 impl<'a> Joined<'a> {
-    pub(crate) fn new(contents: usize, clusters: &'a [Cluster], copies: &'a Copies) -> Joined<'a> {
-        let (mut place, mut cluster_of) = (Vec::new(), Vec::new());
+    pub(crate) fn new(
+        contents: usize,
+        (clusters, outside): (&'a [Cluster], &'a [OutsideLink]),
+        copies: &'a Copies,
+    ) -> Joined<'a> {
+        let (mut place, mut members, mut cluster_of) = (Vec::new(), Vec::new(), Vec::new());
         for (number, cluster) in clusters.iter().enumerate().filter(|(_, cluster)| cluster.links_omitted() > 0) {
             place.resize(contents, None);
             for member in &cluster.members {
                 place[member.0 as usize] = u32::try_from(cluster_of.len()).ok();
+                members.push(*member);
                 cluster_of.push(number);
             }
         }
         let forest = SpanningForest::new(cluster_of.len());
-        Joined { clusters, copies, place, cluster_of, forest }
+        Joined { clusters, copies, outside, place, members, cluster_of, forest }
     }
 
     /// Takes in a link of any cluster, or between two.
@@ -54,40 +85,52 @@ impl<'a> Joined<'a> {
         }
     }
 
-    /// The bytes of each cluster, in the order of the clusters.
-    pub(crate) fn finish(self, contents: &[FrozenContent], measures: &Measures) -> Vec<u64> {
-        let mut bytes = vec![0u64; self.clusters.len()];
-        for (bytes, cluster) in bytes.iter_mut().zip(self.clusters).filter(|(_, one)| one.links_omitted() == 0) {
-            *bytes = joined_bytes(cluster, |link| {
+    /// What joins each cluster, in the order of the clusters.
+    pub(crate) fn finish(self, contents: &[FrozenContent], measures: &Measures) -> Vec<Join> {
+        let mut joins = vec![Join::default(); self.clusters.len()];
+        let rests = |a: ContentIndex, b: ContentIndex| {
+            outside_of(self.outside, a.0, b.0).is_some_and(|link| link.rests_on_frame)
+        };
+        for (join, cluster) in joins.iter_mut().zip(self.clusters).filter(|(_, one)| one.links_omitted() == 0) {
+            *join = join_of(cluster, rests, |link| {
                 let (.., measured) = directed(self.copies, link, measures.of(contents, link));
                 measured.shared_bytes[0]
             });
         }
-        for (member, shared) in self.forest.finish() {
-            let bytes = &mut bytes[self.cluster_of[member as usize]];
-            *bytes = bytes.saturating_add(shared);
+        for (a, b, shared) in self.forest.finish() {
+            let rests = rests(self.members[a as usize], self.members[b as usize]);
+            joins[self.cluster_of[a as usize]].add(shared, rests);
         }
-        bytes
+        joins
     }
 }
 
-/// The bytes of a cluster that keeps all its links.
-fn joined_bytes(cluster: &Cluster, shared: impl Fn(&Link) -> u64) -> u64 {
+/// What joins a cluster that keeps all its links.
+fn join_of(
+    cluster: &Cluster,
+    rests: impl Fn(ContentIndex, ContentIndex) -> bool,
+    shared: impl Fn(&Link) -> u64,
+) -> Join {
+    let mut join = Join::default();
+    if let [link] = cluster.links.as_slice() {
+        join.add(shared(link), rests(link.a, link.b));
+        return join;
+    }
     let place = |content: ContentIndex| {
         let place = cluster.members.partition_point(|member| *member < content);
         u32::try_from(place).expect("contents have 31-bit numbers")
     };
-    if let [link] = cluster.links.as_slice() {
-        return shared(link);
-    }
     let mut forest = SpanningForest::new(cluster.members.len());
     cluster.links.iter().for_each(|link| forest.add(place(link.a), place(link.b), shared(link)));
-    forest.finish().fold(0, |sum, (_, shared)| sum.saturating_add(shared))
+    for (a, b, shared) in forest.finish() {
+        join.add(shared, rests(cluster.members[a as usize], cluster.members[b as usize]));
+    }
+    join
 }
 
 #[cfg(test)]
 mod tests {
-    use cognate_fingerprint::{ContentDigest, Method, View};
+    use cognate_fingerprint::{ContentDigest, ContentSketch, Method, View};
     use cognate_similarity::Resemblance;
 
     use super::*;
@@ -100,6 +143,7 @@ mod tests {
             payload_bytes: size_bytes,
             weight: size_bytes,
             chunk_count: 1,
+            sketch: ContentSketch::NONE,
             spoken_for: false,
             counts_as_text: false,
         }
@@ -130,8 +174,16 @@ mod tests {
         let contents = [100, 100, 9000, 100, 100, 9000].map(content);
         let copies = Copies::of_each(contents.len());
         let measures = Measures::of_weights(&Method::tttd(View::Raw, 1000).unwrap());
-        let mut joined = Joined::new(contents.len(), &clusters, &copies);
+        let rests = |a, b, rests_on_frame| OutsideLink { a, b, shared_bytes: 1, rests_on_frame };
+        // The third is of no forest, and the second has enough outside of its frame.
+        let outside = [rests(0, 1, true), rests(0, 2, false), rests(1, 2, true), rests(3, 4, true)];
+        let mut joined = Joined::new(contents.len(), (&clusters, &outside), &copies);
         all.iter().for_each(|link| joined.link(link, &measures.of(&contents, link)));
-        assert_eq!(joined.finish(&contents, &measures), [590, 70]);
+        let joins = joined.finish(&contents, &measures);
+        assert_eq!(joins, [Join { bytes: 590, frame_links: 1 }, Join { bytes: 70, frame_links: 1 }]);
+        assert_eq!(
+            [(0, 3), (0, 4), (1, 2)].map(|(join, members)| joins[join].rests_on_frame(members)),
+            [true, false, true]
+        );
     }
 }

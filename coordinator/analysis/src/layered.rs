@@ -1,7 +1,7 @@
 //! One layer of a scan after its analysis.
 
 use crate::findings::Findings;
-use crate::fine::FineFigures;
+use crate::fine::{ExactFigures, FineFigures};
 use crate::freeze::Frozen;
 
 /// The frozen documents of one layer, and the findings about them.
@@ -10,4 +10,6 @@ pub(crate) struct Layered {
     pub(crate) findings: Findings,
     /// The fine figures, if pairs were measured by fine chunks.
     pub(crate) fine: Option<FineFigures>,
+    /// The pairs that sites measured exactly, if the method has chunks.
+    pub(crate) exact: Option<ExactFigures>,
 }

@@ -9,6 +9,7 @@
 
 pub mod alignment;
 pub mod analyser;
+mod by_tag;
 mod checkpoint;
 mod clusters;
 mod compare;
@@ -22,6 +23,7 @@ mod folders;
 mod freeze;
 mod histogram;
 mod joined;
+mod kinds;
 mod layered;
 mod manifests;
 mod measure;

@@ -18,6 +18,9 @@ const FEATURE_BYTES: u64 = 20;
 /// One step: takes a pair and the features of both, templates apart and ascending by tag, into what a thread has so far.
 pub(crate) type Step<'a, S> = dyn Fn(&mut S, (u32, u32), &[Feature], &[Feature]) -> Result<(), Error> + Sync + 'a;
 
+/// The same with one content.
+pub(crate) type ContentStep<'a> = dyn FnMut(u32, &[Feature]) -> Result<(), Error> + 'a;
+
 impl Task<'_> {
     /// Looks at every pair once, in no order; returns what each thread made of its pairs, block by block.
     pub(crate) fn each_pair<S: Send>(
@@ -43,6 +46,32 @@ impl Task<'_> {
             }
         }
         Ok(all)
+    }
+
+    /// Looks at contents one by one, in this order, with the features of each: templates apart and ascending by tag. They are read from the
+    /// runs in blocks of contents that fit the memory.
+    pub(crate) fn each_content(&self, contents: &[u32], step: &mut ContentStep<'_>) -> Result<(), Error> {
+        let features_max = self.scan.spec.memory_budget_bytes / FEATURE_BYTES;
+        let mut rest = contents;
+        while !rest.is_empty() {
+            let mut features = 0;
+            let fits = |content: &&u32| {
+                features += self.subject.frozen.contents[**content as usize].chunk_count;
+                features <= features_max
+            };
+            let (block, later) = rest.split_at(rest.iter().take_while(fits).count().max(1));
+            let mut ascending = block.to_vec();
+            ascending.sort_unstable();
+            let held = Held::read(&self.subject.frozen.shards, ascending)?;
+            for content in block {
+                if self.scan.cancelled.load(Ordering::Relaxed) {
+                    return Err(Error::Cancelled);
+                }
+                step(*content, held.of(*content))?;
+            }
+            rest = later;
+        }
+        Ok(())
     }
 
     fn each_pair_of<S: Send>(
@@ -81,7 +110,7 @@ struct Blocks {
     starts: Vec<usize>,
 }
 
-/// The features of the contents of two blocks.
+/// The features of some contents.
 struct Held {
     contents: Vec<u32>,
     features: Vec<Vec<Feature>>,
@@ -115,13 +144,20 @@ impl Blocks {
         self.starts.partition_point(|start| *start <= place) - 1
     }
 
-    /// Reads the features of two blocks, which may be one. Shard after shard tags ascend, and so do each content's.
+    /// Reads the features of two blocks, which may be one.
     fn held(&self, shards: &RunShards, blocks: [usize; 2]) -> Result<Held, EngineError> {
         let of = |block: usize| &self.contents[self.starts[block]..self.starts[block + 1]];
         let mut contents = of(blocks[0]).to_vec();
         if blocks[0] != blocks[1] {
             contents.extend_from_slice(of(blocks[1]));
         }
+        Held::read(shards, contents)
+    }
+}
+
+impl Held {
+    /// Reads the features of contents, which ascend. Shard after shard tags ascend, and so do each content's.
+    fn read(shards: &RunShards, contents: Vec<u32>) -> Result<Held, EngineError> {
         let mut features = vec![Vec::new(); contents.len()];
         for shard in 0..shards.shard_count() {
             shards.visit(shard, &mut |postings| {
@@ -135,9 +171,7 @@ impl Blocks {
         }
         Ok(Held { contents, features })
     }
-}
 
-impl Held {
     fn of(&self, content: u32) -> &[Feature] {
         self.contents.binary_search(&content).map_or(&[], |place| &self.features[place])
     }

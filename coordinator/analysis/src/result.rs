@@ -28,6 +28,7 @@ mod clusters;
 mod document_rows;
 mod documents;
 mod evidence;
+mod frames;
 mod group;
 mod names;
 mod overlap;
@@ -177,13 +178,14 @@ impl Writer {
         self.alignment(publication.alignment(), &documents.matched)?;
         self.unread(publication)?;
         evidence::write(&self.connection, publication, &documents)?;
-        let (mut contents_before, mut clusters_before, mut folders_before) = (0, 0, 0);
+        let (mut contents_before, mut clusters_before, mut folders_before, mut frames_before) = (0, 0, 0, 0);
         for (number, layer) in publication.layers.iter().enumerate() {
             let order = ClusterOrder::of(layer);
             let part = LayerPart { number, layer, order, contents_before, clusters_before };
             self.contents(&part, &documents, &sets)?;
             self.clusters(publication, &part, &places)?;
             self.folders(&part, folders_before)?;
+            frames_before += self.frames(&part, frames_before)?;
             self.overlap(&part)?;
             self.histogram(number, &layer.findings.histogram)?;
             contents_before += layer.frozen.contents.len();
@@ -262,7 +264,7 @@ impl Writer {
 
     fn layers(&self, publication: &Publication<'_>, sets: &Sets) -> rusqlite::Result<()> {
         let Publication { scan, row, layers, .. } = publication;
-        let mut insert = self.connection.prepare("INSERT INTO layer VALUES (?,?,?,?,?,?,?,?,?,?,?,?,?)")?;
+        let mut insert = self.connection.prepare("INSERT INTO layer VALUES (?,?,?,?,?,?,?,?,?,?,?,?,?,?)")?;
         let mut insert_fine = self.connection.prepare("INSERT INTO fine VALUES (?,?,?,?,?,?,?)")?;
         let mut set_aside = self.connection.prepare("INSERT INTO set_aside VALUES (?,?,?,?,?)")?;
         for (number, (layer, found)) in scan.spec.layers.iter().zip(*layers).enumerate() {
@@ -281,6 +283,7 @@ impl Writer {
                 found.fine.as_ref().map(|fine| integer(fine.fine_pairs)),
                 found.fine.as_ref().map(|fine| integer(fine.coarse_pairs)),
                 found.fine.as_ref().map(|fine| integer(fine.omitted_pairs)),
+                found.fine.as_ref().map(|fine| integer(fine.template_rows)),
             ])?;
             for (root, of_root) in found.fine.iter().flat_map(|fine| fine.roots.iter().enumerate()) {
                 insert_fine.execute(params![
@@ -293,6 +296,7 @@ impl Writer {
                     of_root.failure.as_ref().is_some_and(|failure| failure.refused),
                 ])?;
             }
+            self.exact(number, found)?;
             for one in &found.frozen.set_aside {
                 let crowded = one.why == Why::Crowd;
                 set_aside.execute(params![one.tag.0, integer(one.documents), one.length_bytes, number, crowded])?;
@@ -301,6 +305,32 @@ impl Writer {
         let mut insert = self.connection.prepare("INSERT INTO message VALUES (?,?,?,?)")?;
         for (number, set) in sets.messages.iter().enumerate() {
             insert.execute(params![number, set.hash, integer(set.documents), set.in_place])?;
+        }
+        Ok(())
+    }
+}
+
+impl Writer {
+    /// The pairs that sites measured exactly, and the sites that were asked.
+    fn exact(&self, layer: usize, found: &Layered) -> rusqlite::Result<()> {
+        let mut insert = self.connection.prepare("INSERT INTO exact VALUES (?,?,?,?,?,?)")?;
+        for pair in found.exact.iter().flat_map(|exact| &exact.pairs) {
+            let [a, b] = pair.size_bytes.map(integer);
+            let [true_a, true_b] = pair.true_bytes.map(integer);
+            insert.execute(params![layer, a, b, integer(pair.reported_bytes), true_a, true_b])?;
+        }
+        let mut insert = self.connection.prepare("INSERT INTO exact_site VALUES (?,?,?,?,?,?,?)")?;
+        for site in found.exact.iter().flat_map(|exact| &exact.sites) {
+            let root = found.frozen.roots.iter().find(|root| root.site_number == site.site);
+            insert.execute(params![
+                layer,
+                root.map(|root| root.site.as_str()),
+                integer(site.sampled_pairs),
+                integer(site.measured_pairs),
+                site.failure.as_ref().map(|failure| &failure.reason),
+                site.failure.as_ref().is_some_and(|failure| failure.refused),
+                integer(site.read_bytes),
+            ])?;
         }
         Ok(())
     }

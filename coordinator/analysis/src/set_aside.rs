@@ -1,4 +1,5 @@
-//! Templates in a frozen set: their chunks are left out of sizes here, and out of what contents share by the engine.
+//! Templates in a frozen set: their chunks and rows are left out of sizes here, and out of what contents share by the engine and by
+//! the measure of fine chunks.
 
 use cognate_fingerprint::Tag;
 
@@ -39,5 +40,13 @@ impl Frozen {
         tags.extend_from_slice(shards.templates());
         shards.set_templates(tags);
         Ok(())
+    }
+
+    /// Leaves out of the sizes what rows of templates cover, in bytes of every content; nothing: of no content any.
+    pub(crate) fn leave_out(&mut self, bytes: &[u64]) {
+        for (content, bytes) in self.contents.iter_mut().zip(bytes) {
+            content.payload_bytes = content.payload_bytes.saturating_sub(*bytes);
+            content.weight = content.weight.saturating_sub(*bytes);
+        }
     }
 }

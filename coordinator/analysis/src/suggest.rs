@@ -20,12 +20,13 @@ use cognate_storage::store::ScanRow;
 use cognate_storage::template::{Chunk, TAGS_MAX, joined};
 
 pub use self::postings::Postings;
-use self::spread::{Contents, Kinds, NOWHERE, Seen, Spread};
+use self::spread::{Contents, Spread};
 use crate::analyser::Analyser;
 use crate::clusters::collect;
 use crate::copies::Copies;
 use crate::error::Error;
 use crate::freeze::{Beside, Frozen, Why};
+use crate::kinds::{Kinds, NOWHERE, Seen};
 use crate::result::cluster_name;
 use crate::spec::ScanJob;
 use crate::subject::Subject;
@@ -71,7 +72,7 @@ impl Analyser {
         let method = scan.spec.first().method;
         let selection = Selection::new(scan.spec.options.selection()).map_err(|e| Error::Invalid(e.to_string()))?;
         let mut frozen = Frozen::build(&self.indexes, (row, 0), &method, &selection, Beside::Nothing)?;
-        frozen.set_aside(self.frozen_templates(row, 0)?, Why::Template)?;
+        frozen.set_aside(self.frozen_templates(row, 0)?.tags, Why::Template)?;
         let copies = Copies::of(&frozen);
         let folder = self.scan_folder(scan.id);
         let desk = Desk { scan, copies: &copies, spill_dir: &folder, listener };
@@ -115,7 +116,7 @@ struct Found {
 impl Found {
     fn spread(&self, frozen: &Frozen, kinds_min: usize) -> Result<Spread, Error> {
         let payload_bytes = payloads(frozen);
-        let kinds = Kinds::of(&self.links, &payload_bytes);
+        let kinds = Kinds::of(&self.links, &payload_bytes).finish();
         let contents =
             Contents { kinds: &kinds, payload_bytes: &payload_bytes, cluster_of: &self.cluster_of, kinds_min };
         Spread::find(&frozen.shards, &contents)

@@ -7,6 +7,7 @@ use cognate_result::report::{ClusterDocument, ClusterSection, IdenticalSet, Loca
 use crate::grid::Kind::{Bytes, Count, Share, Text, Time};
 use crate::grid::{Cell, Column, Kind};
 use crate::human::{bytes, count};
+use crate::recognised::mark;
 use crate::representative::{RepresentativeLink, copies_bytes, linked_with_representative, name};
 
 /// The exports that have the list.
@@ -80,9 +81,10 @@ impl Member<'_> {
     }
 
     fn place(&self) -> String {
-        let ClusterDocument { site, repository, path, copies, .. } = self.document;
+        let ClusterDocument { site, repository, path, copies, recognised, .. } = self.document;
+        let mark = mark(*recognised);
         let copies = if *copies > 1 { format!(" (× {})", count(*copies)) } else { String::new() };
-        format!("{site}/{repository}: {path}{copies}")
+        format!("{site}/{repository}: {path}{mark}{copies}")
     }
 }
 
@@ -266,6 +268,15 @@ static COLUMNS: &[Entry] = &[
     placed("verdict", Text, 0, OfCluster(|c| c.section.verdict.as_ref().map(|verdict| verdict.verdict).into()))
         .csv(30)
         .set(|s, _| s.verdict.as_ref().map(|verdict| verdict.verdict).into()),
+    placed("recognised", Text, 16, OfMember(|m| Cell::yes(m.document.recognised.is_some())))
+        .csv(33)
+        .sheet(20, "Recognised text")
+        .set(|_, d| Cell::yes(d.recognised.is_some())),
+    placed("rests_on_frame", Text, 0, OfCluster(|c| Cell::yes(c.section.rests_on_frame.is_some()))).csv(34),
+    placed("frame", Text, 9, OfCluster(|c| c.section.rests_on_frame.map(|_| "rests on a frame").into()))
+        .sheet(21, "Frame")
+        .page(11, "Frame"),
+    placed("outside_bytes", Bytes, 0, OfMember(|m| m.link.and_then(|link| link.outside_bytes).into())).csv(35),
     placed(
         "verdict_changed",
         Text,
@@ -366,7 +377,7 @@ mod tests {
 
     #[test]
     fn the_columns_of_an_export_have_one_name_and_one_place_each() {
-        for (export, count) in EXPORTS.into_iter().zip([32, 19, 10]) {
+        for (export, count) in EXPORTS.into_iter().zip([35, 21, 11]) {
             let layout = Layout::of(export);
             let mut keys: Vec<&str> = layout.columns.iter().map(|column| column.key).collect();
             keys.sort_unstable();

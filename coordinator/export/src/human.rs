@@ -47,6 +47,12 @@ fn tenths(ten_thousandths: i64) -> i64 {
     ten_thousandths.clamp(0, 10_000) / 10
 }
 
+/// A distance between two shares, in ten-thousandths, as points of percent with one decimal, rounded up: `1.3`.
+pub fn points(ten_thousandths: i64) -> String {
+    let tenths = ten_thousandths.max(0).unsigned_abs().div_ceil(10);
+    format!("{}.{}", tenths / 10, tenths % 10)
+}
+
 /// A duration in at most two units: `1 h 5 min`.
 pub fn duration(seconds: u64) -> String {
     let units = [(86_400, "d"), (3600, "h"), (60, "min"), (1, "s")];
@@ -130,6 +136,11 @@ mod tests {
             assert_eq!(percent(part, total), share(Ratio::of(part, total).0), "{part} of {total}");
         }
         assert_eq!([cell(7_499), cell(9_999), cell(10_000), cell(-1)], [0.749, 0.999, 1.0, 0.0]);
+    }
+
+    #[test]
+    fn points_are_rounded_up() {
+        check(points, &[(0, "0.0"), (1, "0.1"), (10, "0.1"), (121, "1.3"), (10_000, "100.0"), (-5, "0.0")]);
     }
 
     #[test]

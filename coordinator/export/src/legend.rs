@@ -20,15 +20,25 @@ pub const STATUSES: [(&str, &str); 7] = [
 ];
 
 /// Other words.
-pub const OTHERS: [(&str, &str); 2] = [
+pub const OTHERS: [(&str, &str); 3] = [
     (
         "in common",
         "of a document: the share of it that its partner has; of a cluster: the bytes of the strongest links that join it",
     ),
     ("alike", "resemblance: common bytes of two documents, divided by the bytes of both together"),
+    (
+        "rests on a frame",
+        "would not be linked without text that many otherwise unlike documents have, such as the frame of the pages of one site",
+    ),
 ];
+
+/// The mark of documents that were scanned.
+pub const RECOGNISED: (&str, &str) = (
+    "recognised",
+    "a program recognised the text of its pages, which are pictures: a letter may be another, and figures are lower for it",
+);
 
 /// All words with their definitions.
 pub fn all() -> impl Iterator<Item = (&'static str, &'static str)> {
-    CHANGES.into_iter().chain(STATUSES).chain(OTHERS)
+    CHANGES.into_iter().chain(STATUSES).chain(OTHERS).chain([RECOGNISED])
 }

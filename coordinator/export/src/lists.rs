@@ -6,7 +6,7 @@ use crate::grid::Kind::{Bytes, Count, Share, Text, Time};
 use crate::grid::{Cell, Column, column, hidden};
 
 /// The columns of a list of documents.
-pub const DOCUMENTS: [Column; 18] = [
+pub const DOCUMENTS: [Column; 19] = [
     column("status", "Status", Text, 12),
     column("site", "Site", Text, 12),
     column("repository", "Repository", Text, 12),
@@ -25,6 +25,7 @@ pub const DOCUMENTS: [Column; 18] = [
     column("partner_relation", "As", Text, 10),
     column("shared_bytes", "In common", Bytes, 12),
     column("share", "% in common", Share, 10),
+    column("recognised", "Recognised text", Text, 16),
 ];
 
 /// A document with its status.
@@ -49,6 +50,7 @@ pub fn document(document: &DocumentSection) -> Vec<Cell> {
         partner.map(|partner| partner.relation.as_str()).into(),
         partner.map(|partner| partner.shared_bytes).into(),
         Cell::share(partner.and_then(|partner| partner.share)),
+        Cell::yes(document.recognised.is_some()),
     ]
 }
 

@@ -11,7 +11,7 @@ use crate::representative::name;
 /// Between the entries of a cell that has several.
 const BETWEEN: &str = "; ";
 
-const COLUMNS: [Column; 23] = [
+const COLUMNS: [Column; 24] = [
     hidden("DocID"),
     hidden("NearDupGroup"),
     hidden("NearDupPrincipal"),
@@ -35,6 +35,7 @@ const COLUMNS: [Column; 23] = [
     hidden("TextNearDupGroup"),
     hidden("TextNearDupPrincipal"),
     hidden("TextNearDupSimilarity"),
+    hidden("RecognisedText"),
 ];
 
 /// Writes the load file.
@@ -77,6 +78,7 @@ fn cells(number: u64, row: &LoadRow) -> Vec<Cell> {
         text_group,
         text_principal,
         text_similarity,
+        Cell::yes(row.recognised),
     ]
 }
 

@@ -145,6 +145,7 @@ pub(crate) fn parameters(report: &Report) -> crate::Result<Vec<(&'static str, St
     if let Some(text) = scan.layers.as_ref().and_then(|layers| layers.get(1)) {
         options.push(("Of text", format!("{}{}", needs(text.min_shared_bytes), chunks(text.chunk_bytes))));
     }
+    options.extend(crate::expected::expected_error(&scan).into_iter().map(|sentence| ("Expected error", sentence)));
     if let Some(verified_by) = &scan.verified_by {
         options.push(("Verified by", verified_by.clone()));
     }
@@ -163,6 +164,12 @@ pub(crate) fn parameters(report: &Report) -> crate::Result<Vec<(&'static str, St
         .push(("Key", if scan.keyed { "fingerprinted with a key" } else { "fingerprinted without a key" }.to_owned()));
     if let Some(digest) = &scan.templates_digest {
         options.push(("Templates", format!("set aside, digest {digest}")));
+    }
+    if let Some(rows) = scan.fine.as_ref().map(|fine| fine.template_rows).filter(|rows| *rows > 0) {
+        options.push(("Rows set aside", format!("{} rows of fine chunks, of templates", count(rows))));
+    }
+    if let Some(frames) = crate::frames::frames(&scan, report.cluster_totals()?.clusters) {
+        options.push(("Frames", frames));
     }
     if let Some(run) = &scan.run {
         options.push(("Started", run.started.clone()));

@@ -12,6 +12,8 @@ pub(crate) struct RepresentativeLink<'a> {
     /// The share of the representative that is in the member.
     pub(crate) holds: Option<Ratio>,
     pub(crate) shared_bytes: u64,
+    /// Of these, bytes outside of frames; nothing if no frame is part of the link.
+    pub(crate) outside_bytes: Option<u64>,
     /// The kind of the relation.
     pub(crate) relation: &'a str,
     /// True if the ratios are estimates.
@@ -35,6 +37,7 @@ pub(crate) fn linked_with_representative(cluster: &ClusterSection) -> HashMap<us
                 within,
                 holds,
                 shared_bytes: link.shared_bytes,
+                outside_bytes: link.outside_bytes,
                 relation,
                 estimated,
             },

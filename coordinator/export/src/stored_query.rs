@@ -164,6 +164,7 @@ mod tests {
                 ..v1::FindOpen::default()
             }),
             documents: vec![document, v1::QueryDocument::default()],
+            fine: Vec::new(),
         }
     }
 

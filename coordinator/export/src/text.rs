@@ -18,9 +18,12 @@ use self::places::{Change, Places};
 use self::sets::{write_clusters, write_identical};
 use self::views::{Words, shown};
 use crate::contradicted::{CONTRADICTED, contradicted};
+use crate::expected::expected_error;
+use crate::frames::frames;
 use crate::human::{self, bytes, count, percent};
 use crate::legend;
 use crate::overlap::total;
+use crate::recognised;
 use crate::table::table;
 
 /// Writes the report, with at most `limit` rows a list; 0: all.
@@ -54,7 +57,8 @@ fn write_words(has_changes: bool, sites: &[SiteSection], out: &mut impl Write) -
     let changes = if has_changes { legend::CHANGES.as_slice() } else { &[] };
     let occurs = |status: &str| sites.iter().any(|site| site.status.get(status).is_some_and(|count| *count > 0));
     let statuses = legend::STATUSES.iter().filter(|(word, _)| occurs(word));
-    let rows = changes.iter().chain(statuses).chain(&legend::OTHERS);
+    let recognised = Some(&legend::RECOGNISED).filter(|_| sites.iter().any(|site| site.recognised.is_some()));
+    let rows = changes.iter().chain(statuses).chain(&legend::OTHERS).chain(recognised);
     let rows = rows.map(|(word, meaning)| vec![(*word).to_owned(), (*meaning).to_owned()]);
     Ok(writeln!(out, "\n{}", table(&["WORD", "MEANING"], rows))?)
 }
@@ -105,7 +109,8 @@ fn write_answer(report: &Report, words: &Words, sites: &[SiteSection], out: &mut
             )?;
         }
     }
-    write_templates(report, out)?;
+    write_expected_error(&scan, out)?;
+    write_templates(report, &scan, out)?;
     let unreadable: u64 = sites.iter().map(|site| site.unreadable).sum();
     let changed: u64 = sites.iter().map(|site| site.changed).sum();
     let skipped: u64 = sites.iter().map(|site| site.skipped).sum();
@@ -126,6 +131,7 @@ fn write_answer(report: &Report, words: &Words, sites: &[SiteSection], out: &mut
         not_read.push_str(&format!("; left out: {}", reasons.join(", ")));
     }
     writeln!(out, "Not read      {not_read}")?;
+    recognised::lines(sites).iter().try_for_each(|line| writeln!(out, "Scanned       {line}"))?;
     views::write_text(sites, out)?;
     method::write(&scan, out)?;
     if !words.has_bytes() {
@@ -149,6 +155,15 @@ fn write_answer(report: &Report, words: &Words, sites: &[SiteSection], out: &mut
             (false, _) => "where only identical files are found",
         },
     )?;
+    Ok(())
+}
+
+/// Says how far the shares are from the truth.
+fn write_expected_error(scan: &ScanSection, out: &mut impl Write) -> crate::Result<()> {
+    let labels = std::iter::once("Shares").chain(std::iter::repeat(""));
+    for (label, sentence) in labels.zip(expected_error(scan)) {
+        writeln!(out, "{label:<13} {sentence}")?;
+    }
     Ok(())
 }
 
@@ -202,7 +217,7 @@ fn write_refined(scan: &ScanSection, out: &mut impl Write) -> crate::Result<()> 
 }
 
 /// The templates that were ignored, if any, and chunks that too many documents have.
-fn write_templates(report: &Report, out: &mut impl Write) -> crate::Result<()> {
+fn write_templates(report: &Report, scan: &ScanSection, out: &mut impl Write) -> crate::Result<()> {
     let (mut tags, mut occurrences, mut crowds) = (0, 0, 0);
     report.set_aside::<Error>(|row| {
         if row.crowded {
@@ -220,6 +235,13 @@ fn write_templates(report: &Report, out: &mut impl Write) -> crate::Result<()> {
             count(tags),
             bytes(occurrences)
         )?;
+    }
+    let rows = scan.fine.as_ref().map_or(0, |fine| fine.template_rows);
+    if rows > 0 {
+        writeln!(out, "Templates     {} rows of fine chunks are set aside", count(rows))?;
+    }
+    if let Some(frames) = frames(scan, report.cluster_totals()?.clusters) {
+        writeln!(out, "Frames        {frames}")?;
     }
     if crowds > 0 {
         let crowds = count(crowds);
@@ -376,8 +398,8 @@ fn write_changes(places: &Places, words: &Words, limit: usize, out: &mut impl Wr
     let [a, b] = places.names();
     let row = |change: &Change| {
         let path = match &change.moved_to {
-            None => shorten(&shown(&change.path)),
-            Some(to) => format!("{} → {}", shorten(&shown(&change.path)), shorten(&shown(to))),
+            None => shorten(&shown(&change.path)) + change.mark,
+            Some(to) => format!("{}{} → {}", shorten(&shown(&change.path)), change.mark, shorten(&shown(to))),
         };
         let in_common = change.share.map(|share| human::share(share.0));
         vec![path, bytes(change.size_bytes), in_common.unwrap_or_else(|| "little".to_owned())]
@@ -392,7 +414,7 @@ fn write_changes(places: &Places, words: &Words, limit: usize, out: &mut impl Wr
     for (side, site) in [a, b].into_iter().enumerate() {
         let mut list = Cut::new(limit);
         for alone in places.only(side) {
-            list.push(|| vec![shorten(&shown(&alone.path)), bytes(alone.size_bytes)]);
+            list.push(|| vec![shorten(&shown(&alone.path)) + alone.mark, bytes(alone.size_bytes)]);
         }
         list.write(&format!("ONLY IN {}", site.to_uppercase()), &[document, " SIZE"], out)?;
     }

@@ -2,7 +2,12 @@
 //!
 //! [`DocumentName`] finds the two in a result, [`Pair::of`](record::Pair::of) compares them by its rows, and a [`Map`] has the places. The
 //! types of [`record`] are the answer for people and for programs.
+//!
+//! A map is of chunks alone at first; [`Map::finely`] adds the runs of fine chunks that a scan counts, and [`Measured`] is the
+//! one of the two that has the figures of the report.
 
+mod fine;
+mod measured;
 mod name;
 mod pair;
 pub mod record;
@@ -12,6 +17,8 @@ use std::collections::HashMap;
 use cognate_fingerprint::Tag;
 use cognate_similarity::PairMeasure;
 
+pub use self::fine::{FineChunks, FineMap};
+pub use self::measured::{Asked, Measured};
 pub use self::name::DocumentName;
 pub use self::pair::{common_views, request};
 
@@ -59,6 +66,10 @@ pub struct Map {
     pub templates_a: Vec<Stretch>,
     /// Templates in the second.
     pub templates_b: Vec<Stretch>,
+    /// The chunks of either that the other does not have, or has less often, in their order; templates apart.
+    left: [Vec<Placed>; 2],
+    /// The sizes of the two.
+    ends: [u64; 2],
 }
 
 impl Map {
@@ -71,6 +82,7 @@ impl Map {
         }
         let mut taken = vec![false; b.len()];
         let (mut runs, mut shared_bytes): (Vec<Run>, u64) = (Vec::new(), 0);
+        let mut left_of_a = Vec::new();
         let mut before: Option<usize> = None;
         for chunk in a.iter().filter(|chunk| !chunk.template) {
             let same = |other: &Placed| (other.tag, other.length_bytes) == (chunk.tag, chunk.length_bytes);
@@ -83,7 +95,10 @@ impl Map {
                 std::iter::from_fn(|| places.pop()).find(|place| !taken[*place])
             });
             before = found;
-            let Some(place) = found else { continue };
+            let Some(place) = found else {
+                left_of_a.push(*chunk);
+                continue;
+            };
             taken[place] = true;
             shared_bytes += u64::from(chunk.length_bytes);
             let other = b[place];
@@ -100,7 +115,16 @@ impl Map {
             chunks.iter().filter(|chunk| !chunk.template).map(|one| u64::from(one.length_bytes)).sum()
         };
         let measure = PairMeasure { shared_bytes, a_payload_bytes: payload(a), b_payload_bytes: payload(b) };
-        Map { runs, measure, templates_a: templates(a), templates_b: templates(b) }
+        let left_of_b = b.iter().zip(taken).filter(|(chunk, taken)| !chunk.template && !taken).map(|(chunk, _)| *chunk);
+        let end = |chunks: &[Placed]| chunks.last().map_or(0, |last| last.offset + u64::from(last.length_bytes));
+        Map {
+            runs,
+            measure,
+            templates_a: templates(a),
+            templates_b: templates(b),
+            left: [left_of_a, left_of_b.collect()],
+            ends: [end(a), end(b)],
+        }
     }
 }
 

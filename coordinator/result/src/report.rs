@@ -21,6 +21,8 @@ mod canonical;
 mod clusters;
 mod documents;
 mod evidence;
+mod expected;
+mod frames;
 mod load;
 mod members;
 mod order;
@@ -42,6 +44,8 @@ pub use cognate_analysis::alignment::Alignment;
 pub use documents::DocumentFilter;
 pub(crate) use documents::share_of;
 pub use evidence::*;
+pub use expected::EXACT_PAIRS_MIN;
+pub use frames::FrameSection;
 pub use load::{LoadRow, NearGroup};
 pub use order::Order;
 pub use pair::{Found, FoundView, Route};
@@ -199,7 +203,12 @@ impl Report {
     }
 }
 
-/// Columns 3 to 8 of the queries that list documents.
+/// The column `recognised` of a query, as the field of that name.
+pub(crate) fn is_recognised(row: &Row<'_>) -> rusqlite::Result<Option<bool>> {
+    Ok(Some(row.get("recognised")?).filter(|recognised| *recognised))
+}
+
+/// Columns 3 to 8 of the queries that list documents, and `recognised`.
 fn located(row: &Row<'_>) -> rusqlite::Result<Located> {
     let (path, path_escaped) = path_of(row.get_ref(3)?.as_blob()?);
     Ok(Located {
@@ -207,6 +216,7 @@ fn located(row: &Row<'_>) -> rusqlite::Result<Located> {
         modified: time(row.get(4)?),
         path,
         path_escaped,
+        recognised: is_recognised(row)?,
         repository: row.get(6)?,
         site: row.get(5)?,
         size_bytes: None,

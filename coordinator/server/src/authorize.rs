@@ -53,6 +53,7 @@ pub(crate) const METHODS: &[(&str, Access)] = &[
     ("/cognate.v1.Worker/FileHashHits", Access::Site),
     ("/cognate.v1.Worker/FineChoices", Access::Site),
     ("/cognate.v1.Worker/FineChunks", Access::Site),
+    ("/cognate.v1.Worker/Measures", Access::Site),
     ("/cognate.v1.Operator/Invite", ADMINISTRATOR),
     ("/cognate.v1.Operator/ListMembers", VIEWER),
     ("/cognate.v1.Operator/Revoke", ADMINISTRATOR),

@@ -7,8 +7,7 @@ use crate::find::Finder;
 use crate::find::stored::check_name;
 use crate::records::Records;
 use std::path::{Path, PathBuf};
-use std::sync::Arc;
-use std::sync::Mutex;
+use std::sync::{Arc, Mutex, MutexGuard};
 
 use cognate_durable::whole::{PUBLIC, folder_of, write_whole};
 use cognate_proto::name::SiteName;
@@ -18,7 +17,7 @@ use serde_json::{Value, json};
 use crate::error::Error;
 use crate::find::record::FindRecord;
 use crate::find::stored::{names, sees, without_features};
-use crate::find::{Answer, FindQuery};
+use crate::find::{Answer, FindQuery, blocking};
 use cognate_export::stored_query::CheckRow;
 use cognate_result::report::{json_digest, time};
 use cognate_storage::journal::{CaseChecked, CaseErased, What};
@@ -42,39 +41,72 @@ impl Cases {
     ///
     /// # Errors
     /// Fails if there is one of the name, the query is invalid, or the state cannot be written.
-    pub(crate) fn open_case(&self, case: v1::Case, by: &str) -> Result<v1::Case, Error> {
+    pub(crate) async fn open_case(self: &Arc<Self>, case: v1::Case, by: &str) -> Result<v1::Case, Error> {
         check_name(&case.name, &case.note)?;
-        let _one_at_a_time = self.lock.lock().expect("nothing panics while it is held");
+        if let Some(known) = self.opened_before(&case, by)? {
+            return Ok(known);
+        }
+        let opened = self.records.now();
+        let case = v1::Case { opened_by: by.to_owned(), opened, checks: Vec::new(), ..case };
+        let (answer, record) = self.answer(&case).await?;
+        let (cases, by) = (Arc::clone(self), by.to_owned());
+        blocking(move || {
+            let _one_at_a_time = cases.lock();
+            // Another call may have opened it while the sites were asked.
+            if let Some(known) = cases.opened_before(&case, &by)? {
+                return Ok(known);
+            }
+            cases.records.record(What::Case(case.clone()), &by)?;
+            cases.keep(&case, &answer, &record, &by)
+        })
+        .await
+    }
+
+    fn lock(&self) -> MutexGuard<'_, ()> {
+        self.lock.lock().expect("nothing panics while it is held")
+    }
+
+    /// The case, if the same request opened it before: the answer to the first was lost.
+    ///
+    /// # Errors
+    /// Fails if there is another case of the name.
+    fn opened_before(&self, case: &v1::Case, by: &str) -> Result<Option<v1::Case>, Error> {
         let known = self.records.store.case(&case.name)?;
         if let Some(known) = &known
             && (&known.query, &known.note, known.opened_by.as_str()) == (&case.query, &case.note, by)
             && known.checks.len() == 1
         {
-            // A repeated request: the answer to the first was lost.
-            return Ok(v1::Case { query: known.query.as_ref().map(without_features), ..known.clone() });
+            return Ok(Some(v1::Case { query: known.query.as_ref().map(without_features), ..known.clone() }));
         }
         if known.is_some_and(|known| !known.checks.is_empty()) {
             return Err(Error::Exists(format!("there is a case `{}`: `cognate case check` asks it again", case.name)));
         }
-        let opened = self.records.now();
-        let case = v1::Case { opened_by: by.to_owned(), opened, checks: Vec::new(), ..case };
-        let (answer, record) = self.answer(&case)?;
-        self.records.record(What::Case(case.clone()), by)?;
-        self.keep(&case, &answer, &record, by)
+        Ok(None)
     }
 
     /// Asks a case's query again, and stores the answer.
     ///
     /// # Errors
     /// Fails if there is no such case, or the state cannot be read or written.
-    pub(crate) fn check_case(&self, name: &str, by: &str) -> Result<v1::Case, Error> {
-        let _one_at_a_time = self.lock.lock().expect("nothing panics while it is held");
+    pub(crate) async fn check_case(self: &Arc<Self>, name: &str, by: &str) -> Result<v1::Case, Error> {
+        let (answer, record) = self.answer(&self.open_to_checks(name)?).await?;
+        let (cases, name, by) = (Arc::clone(self), name.to_owned(), by.to_owned());
+        blocking(move || {
+            let _one_at_a_time = cases.lock();
+            // Other answers may have come while the sites were asked.
+            let case = cases.open_to_checks(&name)?;
+            cases.keep(&case, &answer, &record, &by)
+        })
+        .await
+    }
+
+    /// A case that has space for another answer.
+    fn open_to_checks(&self, name: &str) -> Result<v1::Case, Error> {
         let case = self.case(name)?;
         if case.checks.len() >= CHECKS_MAX {
             return Err(Error::Refused(format!("case `{name}` was asked {CHECKS_MAX} times: open another one")));
         }
-        let (answer, record) = self.answer(&case)?;
-        self.keep(&case, &answer, &record, by)
+        Ok(case)
     }
 
     /// A case with its query.
@@ -124,7 +156,7 @@ impl Cases {
 
     /// Erases the answers that name a site.
     pub(crate) fn erase(&self, site: &SiteName, by: &str) -> Result<(), Error> {
-        let _one_at_a_time = self.lock.lock().expect("nothing panics while it is held");
+        let _one_at_a_time = self.lock();
         for case in self.records.store.cases()? {
             for (number, check) in (0_u32..).zip(&case.checks) {
                 if check.erased || !check.sites.iter().any(|one| one == site.as_str()) {
@@ -143,10 +175,12 @@ impl Cases {
         Ok(())
     }
 
-    fn answer(&self, case: &v1::Case) -> Result<(Answer, Value), Error> {
+    async fn answer(&self, case: &v1::Case) -> Result<(Answer, Value), Error> {
         let stored = case.query.clone().unwrap_or_default();
-        let query = FindQuery::stored(&stored)?;
-        let answer = self.finder.find(&query, &|site| sees(&self.records.store, (&case.site, &case.party), site))?;
+        let query = Arc::new(FindQuery::stored(&stored)?);
+        let (records, site, party) = (Arc::clone(&self.records), case.site.clone(), case.party.clone());
+        let sees = move |name: &SiteName| sees(&records.store, (&site, &party), name);
+        let answer = self.finder.find(Arc::clone(&query), Arc::new(sees), None).await?;
         let record = json!(FindRecord::of(&query.under(), &answer, &names(&stored)));
         Ok((answer, record))
     }

@@ -21,7 +21,7 @@ use tokio_stream::Stream;
 use crate::audit::Audits;
 use crate::case::Cases;
 use crate::error::Error;
-use crate::find::{Arrivals, FINDS_AT_ONCE, Finder};
+use crate::find::{Arrivals, FINDS_AT_ONCE, FINDS_UNDER_WAY, Finder};
 use crate::health::Health;
 use crate::identity::{self, Authority, Members, Refusals};
 use crate::logins::Logins;
@@ -111,6 +111,7 @@ impl Coordinator {
             sessions: Arc::clone(&sessions),
             arrivals: Arrivals::default(),
             turns: Semaphore::new(FINDS_AT_ONCE),
+            under_way: Semaphore::new(FINDS_UNDER_WAY),
         });
         let cases = Arc::new(Cases {
             records: Arc::clone(&records),
@@ -151,7 +152,7 @@ impl Coordinator {
                 sessions: Arc::clone(&sessions),
                 metrics: Arc::clone(&metrics),
                 webhooks: webhooks.clone(),
-                lock: Mutex::default(),
+                lock: tokio::sync::Mutex::default(),
             }),
             audits: Audits { analyser, members: Arc::clone(&members) },
             schedules: Arc::new(Schedules {

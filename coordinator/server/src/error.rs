@@ -120,6 +120,9 @@ pub enum Error {
     /// The scan was cancelled.
     #[error("cancelled")]
     Cancelled,
+    /// A thread that did a part of a request crashed.
+    #[error("a request crashed: see the log")]
+    Crashed,
 }
 
 impl Error {
@@ -171,7 +174,7 @@ impl Error {
             Error::Stale(_) => ErrorKind::Conflict,
             Error::Busy(_) | Error::Cancelled => ErrorKind::Unavailable,
             Error::Full(_) | Error::TooMany(_) => ErrorKind::Exhausted,
-            Error::Listen { .. } | Error::Identity(_) | Error::Export(_) => ErrorKind::Internal,
+            Error::Listen { .. } | Error::Identity(_) | Error::Export(_) | Error::Crashed => ErrorKind::Internal,
         }
     }
 }

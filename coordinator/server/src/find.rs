@@ -2,9 +2,12 @@
 //! names and the key stay with the person who asks.
 //!
 //! The current indexes are searched one after the other by their runs, as they were sealed; nothing is synced. The
-//! answer from a method's postings is exact for methods that cut; the signatures of others are read back and compared.
+//! answer from a method's postings is exact for methods that cut; the signatures of others are read back and compared. Then
+//! sites are asked for the fine chunks of the strongest matches, as far as they are attached and allow it.
 
 mod arrivals;
+mod draft;
+mod fine;
 mod fingerprints;
 pub mod hashes;
 mod measure;
@@ -20,14 +23,16 @@ use cognate_storage::indexes::Indexes;
 use cognate_storage::store::Store;
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
-use tokio::sync::Semaphore;
+use tokio::sync::{Semaphore, SemaphorePermit};
+use tokio::time::Instant;
 
-use cognate_fingerprint::{ContentDigest, Key, Method, MethodId, RunLengths, Runs};
+use cognate_fingerprint::{ContentDigest, Key, Method, MethodId, RunLengths, Runs, Tag};
 use cognate_proto::name::{RepositoryName, SiteName};
+use cognate_proto::options::Precision;
 use cognate_proto::path::DocumentPath;
 use cognate_proto::v1::FindRelation;
 
-pub use self::fingerprints::Fingerprints;
+pub use self::fingerprints::{Fingerprints, fine_to_text};
 pub use self::query::{FindQuery, Least, SearchedDocument};
 use crate::error::Error;
 use cognate_result::report::Ratio;
@@ -78,8 +83,25 @@ pub struct Answer {
     pub coverage: Vec<Coverage>,
     /// The length from which a shared run is found, if the method has one: of bytes without repeats.
     pub run_lengths: Option<RunLengths>,
+    /// The precision of the answer: coarse if a match or a candidate is; nothing if the method has no fine chunks.
+    pub precision: Option<Precision>,
+    /// The reasons why it is coarse, each with the number of matches and candidates; none if the query asked for it.
+    pub coarse: Vec<(Coarse, u64)>,
     /// The matches of each document of the query, in their order.
     pub documents: Vec<Found>,
+    /// The chunks of the query whose fine chunks were missing: with them, more matches could be fine.
+    pub wanted: Vec<Tag>,
+}
+
+/// The reason why a match was measured by whole chunks alone.
+#[derive(Clone, PartialEq, Eq, PartialOrd, Ord, Debug)]
+pub struct Coarse {
+    /// The repository that gave no fine chunks, with its site; nothing if the reason is the query.
+    pub place: Option<(SiteName, RepositoryName)>,
+    /// One line for people.
+    pub reason: String,
+    /// True if the policy of the site is the reason.
+    pub refused: bool,
 }
 
 /// The matches of one document.
@@ -108,6 +130,10 @@ pub struct Match {
     pub size_bytes: u64,
     /// The overlap of the two.
     pub measure: Measure,
+    /// The precision of the measure; nothing if the method has no fine chunks.
+    pub precision: Option<Precision>,
+    /// The reason why it is coarse, unless the query asked for that.
+    pub coarse: Option<Coarse>,
     /// The number of documents that have it.
     pub documents: u64,
     /// The first of them, by site, repository and path.
@@ -157,6 +183,8 @@ pub struct Holder {
 
 /// Finds that run at the same time: each may use a few hundred megabytes of memory.
 pub(crate) const FINDS_AT_ONCE: usize = 2;
+/// Finds that search, or wait for sites: each has its query and what it found in memory.
+pub(crate) const FINDS_UNDER_WAY: usize = 6;
 
 /// Searches indexes for documents, and asks sites for hashes of files.
 pub struct Finder {
@@ -167,19 +195,75 @@ pub struct Finder {
     /// Queries that are not complete.
     pub(crate) arrivals: Arrivals,
     pub(crate) turns: Semaphore,
+    pub(crate) under_way: Semaphore,
+}
+
+/// Decides about the sites that a person may see.
+pub(crate) type Sees = Arc<dyn Fn(&SiteName) -> bool + Send + Sync>;
+
+/// What a search by whole chunks found.
+struct Searching {
+    answer: Answer,
+    drafts: Vec<draft::Draft>,
+    /// What sites are asked for; nothing if the answer is by whole chunks alone.
+    plan: Option<fine::Plan>,
 }
 
 impl Finder {
-    /// Searches the current indexes for documents. Only sites that `sees` allows are read or named in the answer.
-    ///
-    /// Blocks for as long as reading the indexes takes.
+    /// Searches the current indexes for documents, and measures the strongest matches by fine chunks. Only sites that `sees`
+    /// allows are read, asked, or named in the answer. The `turn` ends before sites are asked, and they have a minute together.
     ///
     /// # Errors
     /// Fails if a site or repository that is asked about is not there, or the state cannot be read.
-    pub fn find(&self, query: &FindQuery, sees: &dyn Fn(&SiteName) -> bool) -> Result<Answer, Error> {
+    pub(crate) async fn find(
+        self: &Arc<Self>,
+        query: Arc<FindQuery>,
+        sees: Sees,
+        turn: Option<SemaphorePermit<'_>>,
+    ) -> Result<Answer, Error> {
+        self.find_until(query, sees, turn, Instant::now() + fine::WAIT_MAX).await
+    }
+
+    /// The same, where sites are waited for until some moment.
+    pub(crate) async fn find_until(
+        self: &Arc<Self>,
+        query: Arc<FindQuery>,
+        sees: Sees,
+        turn: Option<SemaphorePermit<'_>>,
+        until: Instant,
+    ) -> Result<Answer, Error> {
+        let _place = self.under_way.acquire().await.map_err(|_| Error::Cancelled)?;
+        let (finder, asked) = (Arc::clone(self), Arc::clone(&query));
+        let searching = blocking(move || finder.search(&asked, &*sees)).await?;
+        drop(turn);
+        let Searching { mut answer, drafts, plan } = searching;
+        let Some(mut plan) = plan else {
+            for draft in drafts {
+                let mut found = draft.found;
+                found.list(query.matches_max);
+                answer.documents.push(found);
+            }
+            return Ok(answer);
+        };
+        self.ask_sites(&mut plan, until).await;
+        blocking(move || {
+            plan.finish(drafts, &mut answer);
+            Ok(answer)
+        })
+        .await
+    }
+
+    /// The moment until which a find that begins now waits for sites.
+    pub(crate) fn deadline() -> Instant {
+        Instant::now() + fine::WAIT_MAX
+    }
+
+    /// Searches by whole chunks. Blocks for as long as reading the indexes takes.
+    fn search(&self, query: &Arc<FindQuery>, sees: &dyn Fn(&SiteName) -> bool) -> Result<Searching, Error> {
         let places = self.places(query, sees)?;
         let is_unkeyed = query.method_id == query.method.id(&Key::none());
-        let crosses_unkeyed = is_unkeyed && self.crosses_parties(sees)?;
+        let across_parties = self.crosses_parties(sees)?;
+        let crosses_unkeyed = is_unkeyed && across_parties;
         let names = places.keys().map(|(site, repository)| (site.to_string(), repository.to_string()));
         let _hold = self.indexes.hold(names);
         let runs = Runs::of(&query.method);
@@ -204,8 +288,17 @@ impl Finder {
                 searched,
             });
         }
-        let documents = search.finish(runs.as_ref());
-        Ok(Answer { coverage, run_lengths: runs.map(|runs| runs.lengths()), documents })
+        let (mut drafts, templates) = search.finish(runs.as_ref());
+        let run_lengths = runs.map(|runs| runs.lengths());
+        let mut answer = Answer { coverage, run_lengths, ..Answer::default() };
+        if !query.is_fine() {
+            answer.precision = query.method.capabilities().fine.then_some(Precision::Coarse);
+            let all = drafts.iter_mut().flat_map(|draft| &mut draft.found.matches);
+            all.for_each(|one| one.precision = answer.precision);
+            return Ok(Searching { answer, drafts, plan: None });
+        }
+        let plan = self.fine_plan(query, &drafts, &templates, across_parties)?;
+        Ok(Searching { answer, drafts, plan: Some(plan) })
     }
 
     /// True if whoever asks sees sites of several parties: then the question is one of another party.
@@ -278,6 +371,23 @@ impl Finder {
         places.retain(|place| asked.is_empty() || asked.iter().any(|asked| is_within(place, asked)));
         Ok(places)
     }
+}
+
+impl Found {
+    /// Puts the matches in order and leaves the strongest.
+    fn list(&mut self, matches_max: usize) {
+        self.matches.sort_by(draft::order);
+        self.matches.truncate(matches_max);
+        let listed: u64 = self.matches.iter().map(|one| one.holders.len() as u64).sum();
+        self.documents_omitted = self.documents.saturating_sub(listed);
+    }
+}
+
+/// Does work that blocks on a thread for such work.
+pub(crate) async fn blocking<T: Send + 'static>(
+    work: impl FnOnce() -> Result<T, Error> + Send + 'static,
+) -> Result<T, Error> {
+    tokio::task::spawn_blocking(work).await.map_err(|_| Error::Crashed)?
 }
 
 /// The id of a method with a key that is not known here.

@@ -353,8 +353,7 @@ impl OperatorMethods for OperatorService {
 
     async fn put_watch(&self, request: Request<v1::PutWatchRequest>) -> Answer<v1::PutWatchResponse> {
         let operator = operator_of(&request)?;
-        let (service, request) = (self.clone(), request.into_inner());
-        blocking(move || service.put_watch(&operator, request)).await.map(Response::new)
+        Ok(Response::new(self.set_watch(&operator, request.into_inner()).await?))
     }
 
     async fn list_watches(&self, request: Request<v1::ListWatchesRequest>) -> Answer<Self::ListWatchesStream> {
@@ -365,20 +364,17 @@ impl OperatorMethods for OperatorService {
 
     async fn remove_watch(&self, request: Request<v1::RemoveWatchRequest>) -> Answer<v1::RemoveWatchResponse> {
         let operator = operator_of(&request)?;
-        let (service, request) = (self.clone(), request.into_inner());
-        blocking(move || service.remove_watch(&operator, &request.name)).await.map(Response::new)
+        Ok(Response::new(self.drop_watch(&operator, &request.into_inner().name).await?))
     }
 
     async fn open_case(&self, request: Request<v1::OpenCaseRequest>) -> Answer<v1::Case> {
         let operator = operator_of(&request)?;
-        let (service, request) = (self.clone(), request.into_inner());
-        blocking(move || service.open_case(&operator, request)).await.map(Response::new)
+        Ok(Response::new(self.new_case(&operator, request.into_inner()).await?))
     }
 
     async fn check_case(&self, request: Request<v1::CheckCaseRequest>) -> Answer<v1::Case> {
         let operator = operator_of(&request)?;
-        let (service, request) = (self.clone(), request.into_inner());
-        blocking(move || service.check_case(&operator, &request.name)).await.map(Response::new)
+        Ok(Response::new(self.ask_case(&operator, &request.into_inner().name).await?))
     }
 
     async fn list_cases(&self, request: Request<v1::ListCasesRequest>) -> Answer<Self::ListCasesStream> {

@@ -6,6 +6,7 @@
 
 mod fine;
 mod greeting;
+mod measure;
 mod plausible;
 mod queries;
 
@@ -28,6 +29,7 @@ use tonic::Status;
 use self::fine::FineQueries;
 pub(crate) use self::fine::{FineScan, NoAnswer};
 use self::greeting::Greeting;
+use self::measure::MeasureQueries;
 use self::queries::Queries;
 pub(crate) use self::queries::{SiteAnswer, SiteQuestion};
 use crate::agreement::{Claims, Standing};
@@ -52,6 +54,7 @@ pub(crate) struct Sessions {
     /// Queries by hashes of files, sent to sites.
     queries: Queries,
     fine_queries: FineQueries,
+    measure_queries: MeasureQueries,
     /// Counts attachments, so that tasks that wait for a site notice them.
     changes: watch::Sender<u64>,
     /// Notified whenever an index is sealed.
@@ -205,6 +208,7 @@ impl Sessions {
             own: Mutex::default(),
             queries: Queries::default(),
             fine_queries: FineQueries::default(),
+            measure_queries: MeasureQueries::default(),
             changes: watch::Sender::new(0),
             seals: Notify::new(),
         }

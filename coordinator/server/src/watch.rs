@@ -3,6 +3,9 @@
 //! The known matches of an index are stored with the seal under which they were found: an index that has not changed is
 //! not searched again, and a restart forgets nothing. They are no record: if they are lost, all matches are reported
 //! once more.
+//!
+//! Matches are measured as those of a find. Where a site gives no fine chunks, the notice says so; what was known under that
+//! index stays known, so that the next notice does not repeat it.
 
 use crate::find::Finder;
 use crate::find::stored::check_name;
@@ -10,17 +13,20 @@ use crate::metrics::Metrics;
 use crate::records::Records;
 use crate::session::Sessions;
 use std::sync::Arc;
-use std::sync::Mutex;
 
 use cognate_proto::limits::FIND_MATCHES_MAX;
+use cognate_proto::name::SiteName;
+use cognate_proto::options::Precision;
 use cognate_proto::path::escaped;
 use cognate_proto::v1;
 use serde::Serialize;
+use tokio::sync::Mutex;
+use tokio::time::Instant;
 
 use crate::error::Error;
-use crate::find::record::relation;
+use crate::find::record::{CoarseRow, relation};
 use crate::find::stored::{sees, without_features};
-use crate::find::{Answer, FindQuery};
+use crate::find::{Answer, FindQuery, Match};
 use crate::webhook::Webhooks;
 use cognate_storage::journal::What;
 use cognate_storage::store::{IndexId, SlotKey, WatchedRow};
@@ -39,6 +45,12 @@ struct Notice {
     repository: String,
     /// The number of documents.
     new: u64,
+    /// The precision of the search; absent if the method has no fine chunks.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    precision: Option<Precision>,
+    /// The reasons why it is coarse.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    coarse: Vec<String>,
     /// The first of them.
     documents: Vec<NewDocument>,
 }
@@ -48,6 +60,9 @@ struct NewDocument {
     path: String,
     /// The relation of the match to the document of the query.
     relation: &'static str,
+    /// The precision of the match; absent if the method has no fine chunks.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    precision: Option<Precision>,
     /// The document of the query.
     sought: String,
 }
@@ -55,10 +70,7 @@ struct NewDocument {
 /// Searches for the watches for as long as it is polled.
 pub(crate) async fn run(watches: Arc<Watches>) {
     loop {
-        let looking = Arc::clone(&watches);
-        if tokio::task::spawn_blocking(move || looking.look_after_watches()).await.is_err() {
-            tracing::error!("the check of the watches crashed");
-        }
+        watches.look_after_watches().await;
         watches.sessions.seals.notified().await;
     }
 }
@@ -78,18 +90,23 @@ impl Watches {
     ///
     /// # Errors
     /// Fails if it is invalid, or the state cannot be read.
-    pub(crate) fn put_watch(&self, mut watch: v1::Watch, by: &str) -> Result<u64, Error> {
+    pub(crate) async fn put_watch(&self, mut watch: v1::Watch, by: &str) -> Result<u64, Error> {
         check_name(&watch.name, &watch.note)?;
         FindQuery::stored(watch.query.as_ref().unwrap_or(&v1::StoredQuery::default()))?;
         by.clone_into(&mut watch.created_by);
         watch.created = self.records.now();
-        let _one_at_a_time = self.lock.lock().expect("nothing panics while it is held");
-        self.records.store.forget_watched(&watch.name)?;
-        let mut hits = 0;
+        let (mut hits, mut rows) = (0, Vec::new());
+        // Sites are waited for once, however many repositories there are.
+        let until = Finder::deadline();
         for (key, id, sequence) in self.watched_by(&watch)? {
-            let (known, _) = self.hits(&watch, &key)?;
+            let (known, _) = self.hits(&watch, &key, until).await?;
             hits += known.len() as u64;
-            self.records.store.put_watch_row(&watch.name, &key, &self.looked(id, sequence, &known, 0))?;
+            rows.push((key, self.looked(id, sequence, &known, 0)));
+        }
+        let _one_at_a_time = self.lock.lock().await;
+        self.records.store.forget_watched(&watch.name)?;
+        for (key, row) in &rows {
+            self.records.store.put_watch_row(&watch.name, key, row)?;
         }
         self.records.record(What::Watch(watch), by)?;
         Ok(hits)
@@ -99,8 +116,8 @@ impl Watches {
     ///
     /// # Errors
     /// Fails if there is none.
-    pub(crate) fn remove_watch(&self, name: &str, by: &str) -> Result<(), Error> {
-        let _one_at_a_time = self.lock.lock().expect("nothing panics while it is held");
+    pub(crate) async fn remove_watch(&self, name: &str, by: &str) -> Result<(), Error> {
+        let _one_at_a_time = self.lock.lock().await;
         if self.records.store.watch(name)?.is_none() {
             return Err(no_watch(name));
         }
@@ -124,13 +141,13 @@ impl Watches {
     }
 
     /// Searches every index that has changed since its last search, for each watch under its method.
-    fn look_after_watches(&self) {
+    async fn look_after_watches(&self) {
         let watches = match self.records.store.watches() {
             Ok(watches) => watches,
             Err(error) => return tracing::error!(%error, "watches cannot be checked"),
         };
         for watch in watches {
-            match self.look(&watch) {
+            match self.look(&watch).await {
                 Ok(notices) => notices.iter().for_each(|notice| self.notify(&watch, notice)),
                 Err(error) => tracing::error!(watch = watch.name, %error, "a watch cannot be checked"),
             }
@@ -138,20 +155,30 @@ impl Watches {
     }
 
     /// The new matches of a watch. They are known from then on.
-    fn look(&self, watch: &v1::Watch) -> Result<Vec<Notice>, Error> {
+    async fn look(&self, watch: &v1::Watch) -> Result<Vec<Notice>, Error> {
         let mut notices = Vec::new();
         for (key, id, sequence) in self.watched_by(watch)? {
-            let _one_at_a_time = self.lock.lock().expect("nothing panics while it is held");
+            let is_known = |row: &WatchedRow| (row.index, row.sequence) == (id.0, sequence);
+            if is_known(&self.records.store.watch_row(&watch.name, &key)?.unwrap_or_default()) {
+                continue;
+            }
+            let (mut known, answer) = self.hits(watch, &key, Finder::deadline()).await?;
+            let _one_at_a_time = self.lock.lock().await;
             if self.records.store.watch(&watch.name)?.as_ref() != Some(watch) {
                 // It was removed or changed in the meantime.
                 break;
             }
             let before = self.records.store.watch_row(&watch.name, &key)?.unwrap_or_default();
-            if (before.index, before.sequence) == (id.0, sequence) {
+            if is_known(&before) {
                 continue;
             }
-            let (known, answer) = self.hits(watch, &key)?;
             let new = new_documents(watch, &answer, &before.known);
+            if !answer.coarse.is_empty() {
+                // By whole chunks alone a match may be below the thresholds that it reached before.
+                known.extend(&before.known);
+                known.sort_unstable();
+                known.dedup();
+            }
             let mut row = self.looked(id, sequence, &known, before.last_new);
             if !new.is_empty() {
                 row.last_new = row.checked;
@@ -160,6 +187,8 @@ impl Watches {
                     site: key.site.to_string(),
                     repository: key.repository.to_string(),
                     new: new.len() as u64,
+                    precision: answer.precision,
+                    coarse: answer.coarse.iter().map(|(coarse, _)| CoarseRow::of(coarse, None).line()).collect(),
                     documents: new.into_iter().take(NAMED_MAX).collect(),
                 });
             }
@@ -194,19 +223,23 @@ impl Watches {
     }
 
     /// The matches in one repository: as stored, ascending, and as reported.
-    fn hits(&self, watch: &v1::Watch, key: &SlotKey) -> Result<(Vec<Known>, Answer), Error> {
+    async fn hits(&self, watch: &v1::Watch, key: &SlotKey, until: Instant) -> Result<(Vec<Known>, Answer), Error> {
         let mut query = FindQuery::stored(watch.query.as_ref().unwrap_or(&v1::StoredQuery::default()))?;
         query.repositories = vec![(key.site.clone(), Some(key.repository.clone()))];
         query.matches_max = FIND_MATCHES_MAX;
-        let answer = self.finder.find(&query, &|site| *site == key.site)?;
+        let (records, site, party) = (Arc::clone(&self.records), watch.site.clone(), watch.party.clone());
+        // All that its maker may see: by that sites know whether the question is one of another party.
+        let sees = move |name: &SiteName| sees(&records.store, (&site, &party), name);
+        let answer = self.finder.find_until(Arc::new(query), Arc::new(sees), None, until).await?;
         let mut known: Vec<Known> = each_hit(&answer).map(|(known, ..)| known).collect();
         known.sort_unstable();
         Ok((known, answer))
     }
 
     fn notify(&self, watch: &v1::Watch, notice: &Notice) {
-        let Notice { site, repository, new, .. } = notice;
-        tracing::info!(watch = watch.name, site, repository, new, "a watch found something new");
+        let Notice { site, repository, new, precision, .. } = notice;
+        let precision = precision.map(tracing::field::display);
+        tracing::info!(watch = watch.name, site, repository, new, precision, "a watch found something new");
         self.metrics.watch_hits.inc_by(*new);
         if !watch.webhook.is_empty() {
             self.webhooks.notify(watch.webhook.clone(), notice.clone(), format!("watch {}", watch.name));
@@ -215,7 +248,7 @@ impl Watches {
 }
 
 /// Each matching document: its stored form, the number of the query's document, the match, and the holder.
-fn each_hit(answer: &Answer) -> impl Iterator<Item = (Known, usize, &'static str, &crate::find::Holder)> {
+fn each_hit(answer: &Answer) -> impl Iterator<Item = (Known, usize, &Match, &crate::find::Holder)> {
     answer.documents.iter().enumerate().flat_map(|(number, found)| {
         found.matches.iter().flat_map(move |one| {
             one.holders.iter().map(move |holder| {
@@ -224,7 +257,7 @@ fn each_hit(answer: &Answer) -> impl Iterator<Item = (Known, usize, &'static str
                 hasher.update(holder.path.as_bytes());
                 let hash = hasher.finalize();
                 let known = u64::from_le_bytes(*hash.as_bytes().first_chunk().expect("a hash has 32 bytes"));
-                (known, number, relation(one.measure.relation), holder)
+                (known, number, one, holder)
             })
         })
     })
@@ -234,9 +267,10 @@ fn new_documents(watch: &v1::Watch, answer: &Answer, before: &[Known]) -> Vec<Ne
     let names = watch.query.as_ref().map(crate::find::stored::names).unwrap_or_default();
     let is_new = |known: &Known| before.binary_search(known).is_err();
     let new = each_hit(answer).filter(|(known, ..)| is_new(known));
-    new.map(|(_, number, relation, holder)| NewDocument {
+    new.map(|(_, number, one, holder)| NewDocument {
         path: escaped(holder.path.as_bytes()).0.into_owned(),
-        relation,
+        relation: relation(one.measure.relation),
+        precision: one.precision,
         sought: names.get(number).cloned().unwrap_or_default(),
     })
     .collect()

@@ -17,8 +17,9 @@ use cognate_proto::v1::push_request::Message as PushUp;
 use cognate_proto::v1::worker_server::Worker;
 use cognate_proto::v1::{
     AttachRequest, AttachResponse, FileHashHitsRequest, FileHashHitsResponse, FileHashTable, FileHashesRequest,
-    FineChoice, FineChoiceRequest, FineChunksRequest, FineChunksResponse, KeepAlive, PushRequest, PushResponse,
-    ReceivedRequest, ReceivedResponse, ResultsRequest, ResultsResponse, ScopeRequest, ScopeResponse,
+    FineChoice, FineChoiceRequest, FineChunksRequest, FineChunksResponse, KeepAlive, MeasureAnswer, MeasureReceipt,
+    PushRequest, PushResponse, ReceivedRequest, ReceivedResponse, ResultsRequest, ResultsResponse, ScopeRequest,
+    ScopeResponse,
 };
 use tokio::sync::mpsc;
 use tokio_stream::wrappers::ReceiverStream;
@@ -220,6 +221,12 @@ impl Worker for WorkerService {
                 }
             }
         }
+    }
+
+    async fn measures(&self, request: Request<MeasureAnswer>) -> Result<Response<MeasureReceipt>, Status> {
+        let site = site_of(&request)?;
+        self.sessions.answer_measures(&site, &request.into_inner())?;
+        Ok(Response::new(MeasureReceipt {}))
     }
 }
 

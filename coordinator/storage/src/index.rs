@@ -2,7 +2,7 @@
 
 use std::collections::{BTreeMap, HashMap, HashSet};
 
-use cognate_fingerprint::{Content, ContentDigest};
+use cognate_fingerprint::{Content, ContentDigest, ContentSketch};
 use cognate_proto::batch::{Batch, DocumentRow, DocumentState, FEATURE_WEIGHT_MAX};
 use cognate_proto::index_digest::{IndexDigest, RowHash};
 use cognate_proto::limits::WINDOW_BATCHES;
@@ -17,7 +17,7 @@ const DIGESTS_MAX: usize = 1 << 16;
 /// Memory for a document, next to its path: a row of a tree that is mostly two thirds full, and an allocation.
 const DOCUMENT_BYTES: u64 = 160;
 /// Memory for a content: a row of a table that is half full or more.
-const CONTENT_BYTES: u64 = 150;
+const CONTENT_BYTES: u64 = 220;
 
 /// The state of an index after some batch.
 #[derive(Default)]
@@ -83,13 +83,21 @@ pub struct IndexedContent {
     /// The digest of its size and of its chunks in their order. Sites that mean the same content send the same chunks; a site
     /// that sends others under its digest is known by this.
     pub chunks_digest: [u8; 16],
+    /// Its sketch, if its site sends sketches.
+    pub sketch: ContentSketch,
 }
 
 impl IndexedContent {
     /// The facts that a site declares; the others follow from its chunks.
     fn of(content: &Content) -> IndexedContent {
-        let Content { size_bytes, chunk_count, .. } = *content;
-        IndexedContent { ordinal: 0, size_bytes, chunk_count, weight: 0, repeated_bytes: 0, chunks_digest: [0; 16] }
+        let Content { size_bytes, chunk_count, sketch, .. } = *content;
+        let chunks_digest = [0; 16];
+        IndexedContent { ordinal: 0, size_bytes, chunk_count, weight: 0, repeated_bytes: 0, chunks_digest, sketch }
+    }
+
+    /// The hash of its row.
+    fn row_hash(&self, digest: ContentDigest) -> RowHash {
+        RowHash::of_content(digest, self.size_bytes, self.chunk_count, self.sketch.digest())
     }
 }
 
@@ -182,7 +190,7 @@ impl Index {
             dropped.remove(RowHash::of_document(&document.row(path)));
         }
         for (digest, content) in self.contents.iter().filter(|(digest, _)| live.contains(*digest)) {
-            dropped.remove(RowHash::of_content(*digest, content.size_bytes, content.chunk_count));
+            dropped.remove(content.row_hash(*digest));
         }
         let undigested = self.digests.len().saturating_sub(WINDOW_BATCHES);
         BaseRecord {
@@ -211,7 +219,10 @@ impl Index {
     fn weight_of(&self, counts: impl Fn(&ContentDigest) -> bool) -> u64 {
         let documents: u64 = self.documents.keys().map(|path| path.as_bytes().len() as u64 + 24).sum();
         let contents = self.contents.iter().filter(|(digest, _)| counts(digest));
-        documents + contents.map(|(_, content)| 24 + 19 * content.chunk_count).sum::<u64>()
+        documents
+            + contents
+                .map(|(_, content)| 24 + 19 * content.chunk_count + 4 * content.sketch.slots().count() as u64)
+                .sum::<u64>()
     }
 
     /// True if this very batch was taken in earlier.
@@ -339,7 +350,7 @@ impl Index {
     /// A repeated content keeps its first ordinal; the postings of the second belong to no content.
     fn add_content(&mut self, digest: ContentDigest, facts: IndexedContent) {
         self.contents.entry(digest).or_insert_with(|| {
-            self.root.add(RowHash::of_content(digest, facts.size_bytes, facts.chunk_count));
+            self.root.add(facts.row_hash(digest));
             facts
         });
     }
@@ -424,7 +435,8 @@ mod tests {
             table.push(&Chunk { offset: 0, length_bytes, tag: Tag([number; 16]), repeated_byte: length_bytes == 9 });
         }
         let size_bytes = lengths.iter().copied().map(u64::from).sum();
-        let content = Content { size_bytes, chunk_count: lengths.len() as u64, digest: ContentDigest([number; 16]) };
+        let (chunk_count, digest) = (lengths.len() as u64, ContentDigest([number; 16]));
+        let content = Content { size_bytes, chunk_count, digest, sketch: ContentSketch::NONE };
         (content, table)
     }
 

@@ -48,6 +48,7 @@ fn asked(fields: &Fields) -> Result<(FindOpen, Fingerprints), PageError> {
         min_shared_bytes: 0,
         min_containment: fields.text("min_containment").unwrap_or_default().to_owned(),
         matches_max: 0,
+        precision: String::new(),
     };
     Ok((open, read))
 }

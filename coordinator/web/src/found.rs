@@ -2,7 +2,7 @@
 
 use askama::Template;
 use cognate_result::report::Ratio;
-use cognate_server::find::record::{DocumentRow, FindRecord, HolderRow, LengthsRow, MatchRow};
+use cognate_server::find::record::{CoarseRow, DocumentRow, FindRecord, HolderRow, LengthsRow, MatchRow};
 use serde_json::Value;
 
 use crate::{PageError, filters};
@@ -33,6 +33,16 @@ impl Answer {
     pub(crate) fn read(record: Value) -> Result<Answer, PageError> {
         let wrong = |error| PageError::internal(format!("the answer cannot be shown: {error}"));
         Ok(Answer::new(serde_json::from_value(record).map_err(wrong)?, String::new()))
+    }
+
+    /// The reasons why matches are coarse, each with the number of matches.
+    fn coarse_lines(&self) -> Vec<String> {
+        let line = |row: &CoarseRow| {
+            let matches = row.matches.unwrap_or_default();
+            let unit = if matches == 1 { "match" } else { "matches" };
+            format!("{} {unit}: {}", human::count(matches), row.line())
+        };
+        self.record.coarse.iter().map(line).collect()
     }
 
     fn is_estimated(&self) -> bool {
@@ -86,6 +96,33 @@ fn lengths(lengths: Option<&LengthsRow>) -> Vec<(&'static str, u64)> {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn a_coarse_match_is_marked_and_the_reason_has_its_site() {
+        let reason =
+            serde_json::json!({"site": "tokyo", "repository": "kb", "reason": "its site is <away>", "matches": 2});
+        let one = |precision: &str, coarse: Value| {
+            serde_json::json!({
+                "content": "", "documents": 1, "found_in_sought": 0.5, "holders": [{"modified": "", "party": "", "path": "x", "repository": "kb", "site": "tokyo"}],
+                "precision": precision, "coarse": coarse, "relation": "shares", "resemblance": 0.5, "shared_bytes": 7, "size_bytes": 9, "sought_in_found": 0.5,
+            })
+        };
+        let shown = |precision: &str, coarse: Value, reasons: Value| {
+            let document = serde_json::json!({
+                "documents": 1, "documents_omitted": 0, "matches": [one(precision, coarse)], "path": "a", "run_lengths": null, "size_bytes": 9, "template_bytes": 0,
+            });
+            let under = serde_json::json!({"chunk_bytes": 1000, "keyed": false, "method": "tttd", "method_id": "", "param": "", "view": "raw"});
+            let record = serde_json::json!({
+                "coarse": reasons, "coverage": [], "documents": [document], "precision": precision, "run_lengths": null, "schema": "cognate.find/1", "under": under,
+            });
+            Answer::read(record).unwrap().render().unwrap()
+        };
+        let coarse = shown("coarse", reason.clone(), serde_json::json!([reason]));
+        assert!(coarse.contains("2 matches: tokyo/kb: its site is") && !coarse.contains("<away>"), "{coarse}");
+        assert!(coarse.contains("<small>whole chunks</small>"));
+        let fine = shown("fine", Value::Null, serde_json::json!([]));
+        assert!(!fine.contains("whole chunks"), "{fine}");
+    }
 
     #[test]
     fn a_share_is_shown_as_it_is_and_never_as_all_or_nothing() {

@@ -19,7 +19,9 @@ use cognate_proto::name::ScanId;
 
 use crate::{Fields, Page, PageError, Pages, Person, Shown, filters, html, scan_id};
 use cognate_export::contradicted::{CONTRADICTED, contradicted};
-use cognate_export::legend::CHANGES;
+use cognate_export::expected::expected_error;
+use cognate_export::legend::{CHANGES, RECOGNISED};
+use cognate_export::recognised;
 use cognate_export::{Format, overlap};
 use cognate_result::browse::{Browse, ClusterFilter, Summary};
 use cognate_result::report::SiteSection;
@@ -98,7 +100,11 @@ struct Landing {
     redundant_bytes: u64,
     identical_sets: u64,
     unread: u64,
+    /// Documents with recognised text and those that are not compared by text, a line for each repository.
+    scanned: Vec<String>,
     contradicted: Vec<String>,
+    /// Sentences on how far reported shares are from the truth.
+    expected_error: Vec<String>,
     matrices: Vec<Matrix>,
     histograms: Vec<pictures::HistogramPicture>,
     is_log: bool,
@@ -151,6 +157,8 @@ async fn landing(person: Person, Path(id): Path<String>, fields: Fields) -> Show
         redundant_bytes: summary.identical.iter().map(|totals| totals.wasted_bytes).sum(),
         identical_sets: summary.identical.iter().map(|totals| totals.sets).sum(),
         contradicted: contradicted(&summary.sites),
+        expected_error: expected_error(&summary.scan),
+        scanned: recognised::lines(&summary.sites),
         unread: summary.sites.iter().map(|site| site.unreadable).sum(),
         matrices: matrices(&summary),
         histograms: summary.histograms.iter().map(|found| pictures::HistogramPicture::of(found, is_log)).collect(),

@@ -7,6 +7,7 @@ use axum::routing::{get, post};
 use cognate_proto::name::ScanId;
 use cognate_proto::v1::operator_server::Operator as _;
 use cognate_proto::v1::{self, ScanStatus};
+use cognate_storage::template::split_rows;
 use tokio_stream::StreamExt as _;
 
 use crate::jobs::{Job, JobKey};
@@ -42,6 +43,7 @@ struct Row {
     id: String,
     method: String,
     tags: u64,
+    rows: u64,
     bytes: u64,
     note: String,
     cluster: String,
@@ -65,6 +67,7 @@ struct SuggestionRow {
     place: usize,
     cluster: String,
     tags: u64,
+    rows: u64,
     bytes: u64,
     documents: u64,
     document_bytes: u64,
@@ -94,7 +97,8 @@ fn row(template: &v1::Template) -> Row {
         id: format!("{:016x}", template.id),
         method: crate::sites::method(template.method.as_ref()),
         tags: template.tag_count,
-        bytes: template.tag_bytes,
+        rows: template.row_count,
+        bytes: template.tag_bytes.max(template.row_bytes),
         note: template.note.clone(),
         cluster: template.cluster.clone(),
         scan: if template.scan == 0 { String::new() } else { ScanId(template.scan).to_string() },
@@ -105,7 +109,7 @@ fn row(template: &v1::Template) -> Row {
     }
 }
 
-/// Marks the common part of a cluster's members.
+/// Marks the common part of a cluster's members, or the frame on which it rests.
 async fn mark(person: Person, fields: Fields) -> Shown {
     let scan = fields.text("scan").map(scan_id).transpose()?.map_or(0, |id| id.0);
     let text = |name| fields.text(name).unwrap_or_default().to_owned();
@@ -113,12 +117,21 @@ async fn mark(person: Person, fields: Fields) -> Shown {
         scan,
         cluster: fields.needed("cluster")?.to_owned(),
         share: text("share"),
-        tags: Vec::new(),
         note: text("note"),
+        frame: fields.is_set("frame"),
+        ..Default::default()
     };
     let template = person.pages.service.mark_template(person.ask("MarkTemplate", request)?).await?.into_inner();
-    person.say(format!("{} chunks are ignored from the next scan on.", template.lengths.len()));
+    person.say(ignored(&template));
     see("/templates")
+}
+
+fn ignored(template: &v1::Template) -> String {
+    match (template.tag_count, template.row_count) {
+        (tags, 0) => format!("{tags} chunks are ignored from the next scan on."),
+        (0, rows) => format!("{rows} rows of fine chunks are ignored from the next scan on."),
+        (tags, rows) => format!("{tags} chunks and {rows} rows of fine chunks are ignored from the next scan on."),
+    }
 }
 
 async fn unmark(person: Person, fields: Fields) -> Shown {
@@ -155,7 +168,9 @@ async fn suggested(person: Person, Path(id): Path<String>) -> Shown {
         place,
         cluster: found.cluster.clone(),
         tags: found.lengths.len() as u64,
-        bytes: found.lengths.iter().copied().map(u64::from).sum(),
+        rows: split_rows(&found.rows).count() as u64,
+        // The rows of a frame cover its chunks as well.
+        bytes: found.lengths.iter().copied().map(u64::from).sum::<u64>().max(row_bytes(found)),
         documents: found.documents,
         document_bytes: found.document_bytes,
         emptied: found.emptied,
@@ -168,6 +183,10 @@ async fn suggested(person: Person, Path(id): Path<String>) -> Shown {
     html(&Suggested { page: person.page("templates"), id: id.to_string(), job, rows })
 }
 
+fn row_bytes(found: &v1::TemplateSuggestion) -> u64 {
+    split_rows(&found.rows).map(|row| row.first_bytes()).sum()
+}
+
 /// Marks a suggested template.
 async fn accept(person: Person, fields: Fields) -> Shown {
     let id = scan_id(fields.needed("scan")?)?;
@@ -177,8 +196,9 @@ async fn accept(person: Person, fields: Fields) -> Shown {
     let example = found.examples.first().cloned().unwrap_or_default();
     let note = format!("suggested: cluster {}, {example}", found.cluster).chars().take(NOTE_CHARS).collect();
     // The cluster may be from an analysis that left no result.
-    let request = v1::MarkTemplateRequest { scan: id.0, tags: found.tags.clone(), note, ..Default::default() };
+    let (tags, rows) = (found.tags.clone(), found.rows.clone());
+    let request = v1::MarkTemplateRequest { scan: id.0, tags, rows, note, ..Default::default() };
     let template = person.pages.service.mark_template(person.ask("MarkTemplate", request)?).await?.into_inner();
-    person.say(format!("{} chunks are ignored from the next scan on.", template.lengths.len()));
+    person.say(ignored(&template));
     see(&format!("/templates/suggested/{id}"))
 }

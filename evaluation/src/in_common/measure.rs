@@ -16,12 +16,25 @@ pub(super) struct Way {
     fine: bool,
 }
 
-/// The ways side by side; the last is the product's default.
-pub(super) const WAYS: [Way; 3] = [
+/// The number of ways.
+pub(super) const WAY_COUNT: usize = 3;
+
+const OF_BYTES: [Way; WAY_COUNT] = [
     Way { name: "chunks, mean 1000", mean: 1000, fine: false },
     Way { name: "chunks, mean 100", mean: 100, fine: false },
     Way { name: "fine chunks of what is left", mean: 1000, fine: true },
 ];
+
+const OF_TEXT: [Way; WAY_COUNT] = [
+    Way { name: "chunks, mean 200", mean: 200, fine: false },
+    Way { name: "chunks, mean 100", mean: 100, fine: false },
+    Way { name: "fine chunks of what is left", mean: 200, fine: true },
+];
+
+/// The ways side by side, of bytes or of text; the last is the product's default, and the first the same without fine chunks.
+pub(super) fn ways(by_text: bool) -> &'static [Way; WAY_COUNT] {
+    if by_text { &OF_TEXT } else { &OF_BYTES }
+}
 
 /// Measures pairs.
 pub(super) struct Measurer {
@@ -41,7 +54,7 @@ struct Cut<'d> {
 impl Measurer {
     pub(super) fn new() -> Result<Measurer, Error> {
         let mut chunkers = Vec::new();
-        for mean in [1000, 100] {
+        for mean in [1000, 200, 100] {
             let method = Method::tttd(View::Raw, mean).map_err(|error| Error::Method(error.to_string()))?;
             chunkers.push((mean, method.fingerprinter(&Key::none())));
         }
@@ -64,10 +77,10 @@ impl Measurer {
                 for chunk in left {
                     let fine = self.fine_chunks(cut.bytes[&chunk.tag]);
                     tags += fine.len();
-                    (0..chunk.count).for_each(|_| measure.add(side, &fine));
+                    (0..chunk.count).for_each(|_| measure.add(side, &fine, &[]));
                 }
             }
-            shared_bytes += measure.shared_bytes();
+            shared_bytes += measure.shared_bytes().all;
         }
         (shared_bytes as f64 / cuts[0].weight.max(1) as f64, tags)
     }

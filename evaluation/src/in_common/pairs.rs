@@ -1,9 +1,12 @@
 //! The pairs that are drawn from two folders.
 
 use std::fs;
+use std::io::Cursor;
 use std::path::{Path, PathBuf};
 
-use crate::corpus::entries;
+use cognate_view::{Candidate, Kind};
+
+use crate::corpus::{entries, text_of};
 use crate::error::Error;
 use crate::rng::{Rng, mixed};
 
@@ -15,15 +18,27 @@ const TRIES: usize = 20;
 pub(super) struct Pair {
     /// The path of the first below its folder.
     pub(super) path: String,
+    /// True if both are office files with text, which speaks for them.
+    pub(super) by_text: bool,
     files: [PathBuf; 2],
 }
 
 impl Pair {
-    /// The bytes of both.
+    /// The bytes or the text of both, as a comparison takes them.
     pub(super) fn read(&self) -> Result<[Vec<u8>; 2], Error> {
-        let read = |path: &Path| fs::read(path).map_err(Error::io("read", path));
+        let read = |path: &Path| -> Result<Vec<u8>, Error> {
+            let bytes = fs::read(path).map_err(Error::io("read", path))?;
+            Ok(if self.by_text { text_of(&bytes).unwrap_or_default() } else { bytes })
+        };
         Ok([read(&self.files[0])?, read(&self.files[1])?])
     }
+}
+
+/// True for an office file in which text is found.
+fn is_office_text(bytes: &[u8]) -> bool {
+    Candidate::of(bytes) == Candidate::Document
+        && Kind::detect(&mut Cursor::new(bytes)).is_ok_and(Kind::is_office)
+        && text_of(bytes).is_some_and(|text| !text.is_empty())
 }
 
 /// At most `count` pairs of documents with one path and different bytes, both within the sizes, drawn by the seed.
@@ -47,10 +62,10 @@ pub(super) fn related(
     candidates.sort_unstable();
     let mut drawn = Vec::new();
     for (_, path, files) in candidates {
-        let pair = Pair { path: path.to_string_lossy().into_owned(), files };
+        let pair = Pair { path: path.to_string_lossy().into_owned(), by_text: false, files };
         let [first, second] = pair.read()?;
         if first != second {
-            drawn.push(pair);
+            drawn.push(Pair { by_text: is_office_text(&first) && is_office_text(&second), ..pair });
         }
         if drawn.len() == count {
             break;
@@ -68,9 +83,11 @@ pub(super) fn unrelated(pairs: &[Pair], seed: u64) -> Vec<Pair> {
             let (this, that) = (Path::new(&pair.path), Path::new(&other.path));
             this.extension() == that.extension() && this.file_name() != that.file_name()
         });
-        all.extend(
-            other.map(|other| Pair { path: pair.path.clone(), files: [pair.files[0].clone(), other.files[1].clone()] }),
-        );
+        all.extend(other.map(|other| Pair {
+            path: pair.path.clone(),
+            by_text: pair.by_text,
+            files: [pair.files[0].clone(), other.files[1].clone()],
+        }));
     }
     all
 }

@@ -46,11 +46,11 @@ fn fine_chunks_find_what_whole_chunks_do_not() {
     let a = text(&mut rng, 4000);
     let b = edited(&a, 200);
     let mut measurer = Measurer::new().unwrap();
-    let reported: Vec<f64> = WAYS.iter().map(|way| measurer.share(way, &a, &b).0).collect();
-    let truth = Windows::of(&b, WIDTH).shared_runs(&a).bytes() as f64 / a.len() as f64;
+    let reported: Vec<f64> = ways(false).iter().map(|way| measurer.share(way, &a, &b).0).collect();
+    let truth = WindowIndex::of(&b, EXACT_WINDOW_BYTES).shared_runs(&a).bytes() as f64 / a.len() as f64;
     assert!(truth > 0.99 && reported[0] < 0.1 && reported[1] < 0.8, "{truth} {reported:?}");
     assert!((reported[2] - truth).abs() < 0.06, "{truth} {reported:?}");
-    for way in &WAYS {
+    for way in ways(false) {
         let (all, _) = measurer.share(way, &a, &a);
         assert!((all - 1.0).abs() < 1e-12, "{way:?}");
         assert_eq!(measurer.share(way, b"", &a), (0.0, measurer.share(way, &a, b"").1), "{way:?}");
@@ -87,12 +87,12 @@ fn a_pair_that_shares_half_and_is_reported_less_is_counted() {
         path: String::new(),
         size_bytes: 100,
         truth,
-        reported: [reported; WAYS.len()],
-        tags: [3; WAYS.len()],
+        reported: [reported; WAY_COUNT],
+        tags: [3; WAY_COUNT],
         both_bytes: 200,
     };
     let related = vec![pair(0.5, 0.49), pair(0.6, 0.5), pair(0.49, 0.1), pair(1.0, 1.0)];
-    let corpus = Corpus { name: String::new(), related, unrelated: vec![pair(0.1, 0.15)] };
+    let corpus = Corpus { name: String::new(), by_text: false, related, unrelated: vec![pair(0.1, 0.15)] };
     let errors = Errors::of(&corpus, 0);
     assert_eq!((errors.half, errors.reported_less), (3, 1));
     assert!((errors.median - 1.0).abs() < 1e-9, "{}", errors.median);
@@ -104,9 +104,9 @@ fn a_run_has_a_row_for_each_way_and_a_picture_for_each_two_folders() {
     let (_folder, [a, b]) = folders();
     let progress = |_: &str, _, _| true;
     let pairs = [[a.clone(), b.clone()], [b, a]];
-    let setting = Setting { corpus: None, pairs: &pairs, full: false, seed: 1, progress: &progress };
+    let setting = Setting { corpus: None, pairs: &pairs, office_set: false, full: false, seed: 1, progress: &progress };
     let findings = run(&setting).unwrap();
-    assert_eq!(findings.tables[0].rows.len(), 2 * WAYS.len());
+    assert_eq!(findings.tables[0].rows.len(), 2 * WAY_COUNT);
     assert_eq!((findings.figures.len(), findings.comparisons.len()), (2, 8));
     assert_eq!(findings.tables[1].rows.len(), 12);
     assert_eq!(run(&setting).unwrap(), findings);
@@ -118,7 +118,39 @@ fn folders_without_a_path_in_common_are_named() {
     let empty = tempfile::tempdir().unwrap();
     let progress = |_: &str, _, _| true;
     let pairs = [[a, empty.path().to_owned()]];
-    let with = |pairs| run(&Setting { corpus: None, pairs, full: false, seed: 1, progress: &progress }).unwrap_err();
+    let with = |pairs| {
+        run(&Setting { corpus: None, pairs, office_set: false, full: false, seed: 1, progress: &progress }).unwrap_err()
+    };
     assert!(with(&pairs).to_string().contains("documents with the same path"), "{}", with(&pairs));
     assert!(with(&[]).to_string().contains("needs pairs of folders"), "{}", with(&[]));
+}
+
+#[test]
+fn contracts_of_one_template_are_compared_by_their_text() {
+    let progress = |_: &str, _, _| true;
+    let setting = Setting { corpus: None, pairs: &[], office_set: true, full: false, seed: 1, progress: &progress };
+    let findings = run(&setting).unwrap();
+    let rows = &findings.tables[0].rows;
+    assert_eq!(rows.len(), WAY_COUNT);
+    let text = format!("{rows:?}");
+    assert!(
+        text.contains("contracts-drafted / contracts-signed (text)") && text.contains("chunks, mean 200"),
+        "{text}"
+    );
+    assert_eq!(run(&setting).unwrap(), findings);
+}
+
+#[test]
+fn office_files_are_a_corpus_of_their_own() {
+    let (_folder, [a, b]) = folders();
+    contracts::write(&a, 1).unwrap();
+    contracts::write(&b, 2).unwrap();
+    let progress = |_: &str, _, _| true;
+    let pairs = [[a, b]];
+    let setting = Setting { corpus: None, pairs: &pairs, office_set: false, full: false, seed: 1, progress: &progress };
+    let corpora = of_folders(&setting, &pairs[0][0], &pairs[0][1]).unwrap();
+    let sizes: Vec<_> = corpora.iter().map(|corpus| (corpus.by_text, corpus.related.len())).collect();
+    assert_eq!(sizes, [(false, 40), (true, 48)]);
+    // The theme is most of the bytes of a contract, and no part of its text.
+    assert!(corpora[1].related.iter().all(|pair| pair.size_bytes < 20_000));
 }

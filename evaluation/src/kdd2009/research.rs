@@ -216,7 +216,14 @@ mod tests {
     fn a_corpus_of_few_texts_is_refused_and_one_of_many_is_thinned_to_a_hundred() {
         let folder = tempfile::tempdir().unwrap();
         let progress = |_: &str, _, _| true;
-        let setting = Setting { corpus: Some(folder.path()), pairs: &[], full: false, seed: 1, progress: &progress };
+        let setting = Setting {
+            corpus: Some(folder.path()),
+            pairs: &[],
+            office_set: false,
+            full: false,
+            seed: 1,
+            progress: &progress,
+        };
         let write = |number: usize| {
             let text = format!("{number} ").repeat((BYTES_MIN + 20 * number).div_ceil(number.to_string().len() + 1));
             std::fs::write(folder.path().join(format!("{number}.txt")), text).unwrap();

@@ -154,7 +154,14 @@ mod tests {
             }
         }
         let progress = |_: &str, _, _| true;
-        let setting = Setting { corpus: Some(folder.path()), pairs: &[], full: true, seed: 1, progress: &progress };
+        let setting = Setting {
+            corpus: Some(folder.path()),
+            pairs: &[],
+            office_set: false,
+            full: true,
+            seed: 1,
+            progress: &progress,
+        };
         let found = |count| -> Vec<String> {
             collection(&setting, count).unwrap().into_iter().map(|document| document.path).collect()
         };

@@ -59,6 +59,7 @@ fn two_unrelated_companies_have_nothing_in_common_but_what_was_planted_and_that_
     federation.scan(&["--control", "control/*"]).expect(0);
     let audit = json(&federation);
     let said = statement(&audit);
+    assert!(said.contains("Reported shares are within "), "{said}");
     assert!(said.contains("have nothing in common"), "{said}");
     assert!(said.contains("Every one of the 2 documents planted as controls"), "{said}");
     assert!(said.contains("with a probability of 50 %"), "{said}");

@@ -57,6 +57,7 @@ fn every_field_that_a_worker_sends_is_explained() {
     messages_of.extend(messages(&enrolment));
     messages_of.extend(messages(&read("file_hash.proto")));
     messages_of.extend(messages(&read("fine.proto")));
+    messages_of.extend(messages(&read("measure.proto")));
     let mut open = [requests(&worker, "Worker"), requests(&enrolment, "Enrolment")].concat();
     assert!(open.len() >= 6, "{open:?}");
     let mut seen = BTreeSet::new();

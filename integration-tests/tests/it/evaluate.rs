@@ -90,14 +90,25 @@ fn reported_shares_are_held_against_the_truth_of_two_folders() {
 }
 
 #[test]
+fn contracts_of_one_template_are_made_and_compared_by_their_text() {
+    let sandbox = Sandbox::new();
+    let out = sandbox.path("out");
+    let run = sandbox.cognate(["evaluate", "in-common", "--office-set", "-o", out.to_str().unwrap()]).expect(0);
+    assert!(run.text().contains("yes  contracts-drafted / contracts-signed (text): median error"), "{run:?}");
+    assert!(sandbox.temporary_files().is_empty());
+}
+
+#[test]
 fn pairs_of_folders_and_a_corpus_belong_to_different_experiments() {
     let sandbox = Sandbox::new();
     let (corpus, out) = (sandbox.folder("corpus", &[("a", b"too short")]), sandbox.path("out"));
     let (corpus, out) = (corpus.to_str().unwrap(), out.to_str().unwrap());
     let run = sandbox.cognate(["evaluate", "in-common", "-o", out]).expect(2);
-    assert!(run.stderr.contains("needs --pairs"), "{run:?}");
+    assert!(run.stderr.contains("needs --pairs A B, or --office-set"), "{run:?}");
     let run = sandbox.cognate(["evaluate", "chunkers", "--pairs", corpus, corpus, "-o", out]).expect(2);
     assert!(run.stderr.contains("not --pairs"), "{run:?}");
+    let run = sandbox.cognate(["evaluate", "chunkers", "--office-set", "-o", out]).expect(2);
+    assert!(run.stderr.contains("not --pairs or --office-set"), "{run:?}");
     sandbox.cognate(["evaluate", "in-common", "--pairs", corpus, "-o", out]).expect(2);
     let run = sandbox.cognate(["evaluate", "in-common", "--pairs", corpus, corpus, "-o", out]).expect(1);
     assert!(run.stderr.contains("the same path and different bytes"), "{run:?}");

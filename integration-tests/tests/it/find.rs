@@ -1,13 +1,14 @@
 //! `cognate find` in a federation: what it finds is what brute force finds, and what it did not look at it says.
 
 use std::collections::BTreeMap;
-use std::io::{BufRead as _, Read as _, Write as _};
 use std::os::unix::fs::PermissionsExt as _;
 use std::path::{Path, PathBuf};
 
 use cognate_integration_tests::sandbox::{contents, wait_until};
 use cognate_integration_tests::{Federation, Files};
 use serde_json::{Value, json};
+
+use crate::hook::listener;
 
 /// A file as `cognate fingerprint` tells it: each tag with its length, but for those of one repeated byte.
 struct Cut {
@@ -157,7 +158,8 @@ fn copies_versions_and_parts_are_found_as_brute_force_finds_them() {
         let all = contents(&folder).into_iter().filter(|(_, bytes)| !bytes.is_empty());
         let files: Vec<PathBuf> = all.map(|(name, _)| folder.join(name)).collect();
         for sought in files.iter().step_by(files.len() / 4) {
-            let answer = find(&federation, &[sought.to_str().unwrap(), "--limit", "10000"]).expect(0).json();
+            let words = [sought.to_str().unwrap(), "--limit", "10000", "--precision", "coarse"];
+            let answer = find(&federation, &words).expect(0).json();
             let rows = expected(&federation, sought, &[]);
             assert_eq!(told(&answer["documents"][0]), rows, "{}", sought.display());
             compared += rows.len();
@@ -246,7 +248,8 @@ fn fingerprints_made_elsewhere_say_the_same_as_the_files() {
     let empty = sought.with_file_name("empty");
     let direct = find(&federation, &[mine, empty.to_str().unwrap()]).expect(3).json();
     assert_eq!(direct["documents"][1]["matches"], json!([]));
-    let args = ["fingerprint", "--chunk-bytes", "1000", "--format", "ndjson", "--", mine, empty.to_str().unwrap()];
+    let args =
+        ["fingerprint", "--chunk-bytes", "1000", "--format", "ndjson", "--fine", "--", mine, empty.to_str().unwrap()];
     let lines = federation.sandbox.cognate(args).expect(0).text().to_owned();
     let file = sought.with_file_name("fingerprints.ndjson");
     std::fs::write(&file, &lines).unwrap();
@@ -371,33 +374,6 @@ fn what_templates_hold_counts_for_nothing_but_copies_do() {
     assert!(after["documents"][0]["template_bytes"].as_u64().unwrap() > 15_000);
 }
 
-/// Takes what is posted to it, one message at a time.
-fn listener() -> (String, std::sync::mpsc::Receiver<Value>) {
-    let (told, heard) = std::sync::mpsc::channel();
-    let socket = std::net::TcpListener::bind("127.0.0.1:0").unwrap();
-    let address = format!("http://{}/hook", socket.local_addr().unwrap());
-    std::thread::spawn(move || {
-        for stream in socket.incoming() {
-            let mut reader = std::io::BufReader::new(stream.unwrap());
-            let (mut line, mut length) = (String::new(), 0);
-            while reader.read_line(&mut line).unwrap() > 2 {
-                if let Some(value) = line.to_ascii_lowercase().strip_prefix("content-length:") {
-                    length = value.trim().parse().unwrap();
-                }
-                line.clear();
-            }
-            let mut body = vec![0; length];
-            reader.read_exact(&mut body).unwrap();
-            let answer = b"HTTP/1.1 200 OK\r\nContent-Length: 0\r\nConnection: close\r\n\r\n";
-            reader.into_inner().write_all(answer).unwrap();
-            if told.send(serde_json::from_slice(&body).unwrap()).is_err() {
-                return;
-            }
-        }
-    });
-    (address, heard)
-}
-
 fn watches(federation: &Federation) -> Value {
     federation.operate(&["watch", "list", "--format", "json"]).expect(0).json()
 }
@@ -419,8 +395,10 @@ fn a_watch_tells_of_what_is_new_once_and_of_what_was_there_never() {
     federation.sandbox.settle();
     scan(&federation, "a/kb,b/kb", &[]);
     let told = heard.recv_timeout(std::time::Duration::from_secs(60)).unwrap();
-    let document = json!({"path": "late.bin", "relation": "identical", "sought": mine});
-    assert_eq!(told, json!({"watch": "leak", "site": "b", "repository": "kb", "new": 1, "documents": [document]}));
+    let document = json!({"path": "late.bin", "relation": "identical", "precision": "fine", "sought": mine});
+    let notice = json!({"watch": "leak", "site": "b", "repository": "kb", "new": 1, "precision": "fine"});
+    assert_eq!(told["documents"], json!([document]));
+    assert!(notice.as_object().unwrap().iter().all(|(key, value)| told[key] == *value), "{told}");
     scan(&federation, "a/kb,b/kb", &[]);
     // A repository that was never scanned before is all new; a restart in between forgets nothing.
     federation.stop_coordinator();

@@ -1,5 +1,7 @@
 //! Fine figures: documents that share no whole chunk are reported with what they truly share, as far as sites allow it.
 
+mod exact;
+
 use std::os::unix::fs::PermissionsExt as _;
 
 use cognate_integration_tests::sandbox::compare_args;
@@ -8,7 +10,7 @@ use cognate_integration_tests::{Dice, Federation, Sandbox};
 use serde_json::{Value, json};
 
 /// Lines of a text, and the same with a word changed in one line of twelve: every chunk of a thousand bytes differs.
-fn versions(dice: &mut Dice) -> [String; 2] {
+pub(crate) fn versions(dice: &mut Dice) -> [String; 2] {
     let mut texts = [String::new(), String::new()];
     for line in 0..400 {
         let words: Vec<String> = (0..12).map(|_| format!("{:x}", dice.below(1 << 24))).collect();
@@ -21,7 +23,7 @@ fn versions(dice: &mut Dice) -> [String; 2] {
 }
 
 /// The share of a that is in windows of 32 bytes which b has too.
-fn truth(a: &[u8], b: &[u8]) -> f64 {
+pub(crate) fn truth(a: &[u8], b: &[u8]) -> f64 {
     let windows: std::collections::HashSet<&[u8]> = b.windows(32).collect();
     let mut common = vec![false; a.len()];
     for (place, window) in a.windows(32).enumerate() {
@@ -95,15 +97,67 @@ fn a_site_that_gives_no_fine_chunks_takes_part_by_whole_chunks_and_is_named() {
     let text = federation.operate(&["report", scan]).expect(0);
     assert!(text.text().contains("COARSE: 8 pairs") && text.text().contains("b/kb: "), "{}", text.text());
     // The ledger of each site has what left: fine chunks of one, a refusal of the other.
-    let [a, b] = ["a", "b"].map(|site| fine_bytes(&federation, site));
+    let [a, b] = ["a", "b"].map(|site| fine_bytes(&federation, site).unwrap());
     assert!(a > 10_000 && b < 1000, "{a} and {b}");
 }
 
-/// The bytes of fine chunks in the ledger of a site.
-fn fine_bytes(federation: &Federation, site: &str) -> u64 {
+/// The same documents under names that say nothing, in one folder and in another order.
+fn renamed(files: &Files, dice: &mut Dice) -> Files {
+    files.values().map(|bytes| (format!("{:08x}", dice.below(1 << 32)), bytes.clone())).collect()
+}
+
+#[test]
+fn renamed_documents_with_an_edit_in_every_chunk_are_found_by_their_sketches() {
+    let sandbox = Sandbox::new();
+    let [a, b] = trees(1107);
+    let b = renamed(&b, &mut Dice::new(7));
+    let [at_a, at_b] = [("a", &a), ("b", &b)].map(|(name, files)| sandbox.tree(name, files));
+    let folders = [("a", at_a.as_path()), ("b", at_b.as_path())];
+    let coarse = sandbox.report(&folders, &["--precision", "coarse"]);
+    assert_eq!(coarse["clusters"].as_array().unwrap().len(), 0, "no whole chunk says that they are versions");
+    let report = sandbox.report(&folders, &[]);
+    let clusters = report["clusters"].as_array().unwrap();
+    assert_eq!(
+        (clusters.len(), &fine(&report)["fine_pairs"], &fine(&report)["omitted_pairs"]),
+        (8, &json!(8), &json!(0))
+    );
+    for cluster in clusters {
+        let [one, other] = [0, 1].map(|place| cluster["documents"][place]["path"].as_str().unwrap());
+        let share = cluster["links"][0]["a_in_b"].as_f64().unwrap();
+        assert!((truth(&a[one], &b[other]) - share).abs() < 0.04, "{one} and {other}: {share}");
+    }
+}
+
+#[test]
+fn a_comparison_with_a_state_gets_and_loses_sketches_with_its_precision_and_reads_nothing_for_it() {
+    let sandbox = Sandbox::new();
+    let [a, b] = trees(1108);
+    let b = renamed(&b, &mut Dice::new(8));
+    let [at_a, at_b] = [("a", &a), ("b", &b)].map(|(name, files)| sandbox.tree(name, files));
+    sandbox.settle();
+    let folders = [("a", at_a.as_path()), ("b", at_b.as_path())];
+    let state = sandbox.path("state");
+    let state = state.to_str().unwrap();
+    let mut batch_bytes = Vec::new();
+    for (run, precision) in ["coarse", "coarse", "fine", "fine", "coarse"].into_iter().enumerate() {
+        let report = sandbox.report(&folders, &["--state", state, "--precision", precision]);
+        let clusters = report["clusters"].as_array().unwrap().len();
+        assert_eq!(clusters, if precision == "fine" { 8 } else { 0 }, "run {run}");
+        let sites = report["scan"]["run"]["sites"].as_array().unwrap();
+        let sum = |field: &str| sites.iter().map(|site| site[field].as_u64().unwrap()).sum::<u64>();
+        assert_eq!(sum("read_documents") == 0, run > 0, "run {run}");
+        batch_bytes.push(sum("sent_bytes"));
+    }
+    // The index is sent once for each precision, and by a run of the same precision not again.
+    let [first, same, fine, fine_again, back] = batch_bytes[..] else { panic!("five runs") };
+    assert!(same < first / 4 && fine > first && fine_again < first / 4 && back > first / 2, "{batch_bytes:?}");
+}
+
+/// The bytes of fine chunks in the ledger of a site, if it has any.
+pub(crate) fn fine_bytes(federation: &Federation, site: &str) -> Option<u64> {
     let rows = federation.worker(site, &["ledger", "summary", "--format", "json"]).expect(0).json();
-    let row = rows.as_array().unwrap().iter().find(|row| row["kind"] == "fine-chunks").cloned().unwrap();
-    row["bytes"].as_u64().unwrap()
+    let row = rows.as_array().unwrap().iter().find(|row| row["kind"] == "fine-chunks").cloned()?;
+    row["bytes"].as_u64().filter(|bytes| *bytes > 0)
 }
 
 #[test]
@@ -122,7 +176,7 @@ fn two_parties_with_a_key_get_what_one_process_gets_and_each_ledger_has_its_fine
     let report = federation.check(federation.scan(&[]), &["--key", key.to_str().unwrap()]);
     assert_eq!((report["clusters"].as_array().unwrap().len(), &fine(&report)["coarse_pairs"]), (8, &json!(0)));
     for site in ["a", "b"] {
-        let sent = fine_bytes(&federation, site);
+        let sent = fine_bytes(&federation, site).unwrap();
         assert!(sent > 10_000, "{site}: {sent}");
         federation.worker(site, &["ledger", "verify"]).expect(0);
     }

@@ -9,6 +9,8 @@ use serde_json::{Value, json};
 
 use crate::compare::{check_documents, check_lists};
 
+mod frames;
+
 const NO_SYNC: &[&str] = &["--no-sync"];
 
 fn corpus(federation: &Federation) -> Corpus {

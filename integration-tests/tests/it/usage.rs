@@ -89,6 +89,7 @@ fn nonsense_is_refused_with_exit_2_and_a_hint() {
     check(&["compare", "x", "--view", "raw", "--match-message-ids"], &["--view auto, text or both"]);
     check(&["fingerprint", "--view", "both", "--", "x/1"], &["raw or text"]);
     check(&["fingerprint"], &["FILE"]);
+    check(&["fingerprint", "--fine", "--", "x/1"], &["--format ndjson"]);
     check(&["fingerprint", "--format", "json", "--", "x/1"], &["ndjson"]);
     check(&["comprae", "x"], &["comprae", "--help"]);
     assert_eq!(sandbox.temporary_files(), Vec::<PathBuf>::new());

@@ -2,6 +2,7 @@
 
 mod both;
 mod office;
+mod scanned;
 
 use std::path::{Path, PathBuf};
 
@@ -101,7 +102,7 @@ fn the_same_words_in_other_bytes_are_the_same_text() {
     let text = paragraphs(&mut Dice::new(1), 20);
     let sites = Sites::new(&[("page.html", &html(&text))], &[("notes.txt", &broken_text(&text))]);
     let raw = sites.report(&[]);
-    assert_eq!((paths(&raw, "identical").len(), paths(&raw, "clusters").len()), (0, 0));
+    assert!(paths(&raw, "identical").is_empty());
     let report = sites.report(&["--view", "text"]);
     assert_eq!(paths(&report, "identical"), [["a/page.html", "b/notes.txt"]]);
     assert_eq!(report["scan"]["view"], "text");

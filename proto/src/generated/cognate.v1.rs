@@ -258,6 +258,38 @@ pub struct FineEnd {
 }
 #[derive(Clone, Copy, PartialEq, Eq, Hash, ::prost::Message)]
 pub struct FineChunksResponse {}
+/// The counts of a query of the control stream, or the reason why there are none.
+#[derive(Clone, PartialEq, ::prost::Message)]
+pub struct MeasureAnswer {
+    #[prost(fixed64, tag = "1")]
+    pub query: u64,
+    /// The pairs that were measured, ascending by number; the others have a content whose documents are gone or have changed.
+    #[prost(message, repeated, tag = "2")]
+    pub pairs: ::prost::alloc::vec::Vec<PairMeasure>,
+    /// The reason why the site does not measure, in one line; empty after an answer.
+    #[prost(string, tag = "3")]
+    pub failure: ::prost::alloc::string::String,
+    /// Bytes of documents that were read.
+    #[prost(uint64, tag = "4")]
+    pub read_bytes: u64,
+    /// The policy of the site is the reason.
+    #[prost(bool, tag = "5")]
+    pub refused: bool,
+}
+#[derive(Clone, Copy, PartialEq, Eq, Hash, ::prost::Message)]
+pub struct PairMeasure {
+    /// Its place among the pairs of the query, from 0.
+    #[prost(uint32, tag = "1")]
+    pub number: u32,
+    /// Bytes of the first content in windows of 32 bytes that occur in the second.
+    #[prost(uint64, tag = "2")]
+    pub first_bytes: u64,
+    /// Bytes of the second content in windows of 32 bytes that occur in the first.
+    #[prost(uint64, tag = "3")]
+    pub second_bytes: u64,
+}
+#[derive(Clone, Copy, PartialEq, Eq, Hash, ::prost::Message)]
+pub struct MeasureReceipt {}
 #[derive(Clone, PartialEq, ::prost::Message)]
 pub struct AttachRequest {
     #[prost(oneof = "attach_request::Message", tags = "1, 2, 3, 4, 5")]
@@ -373,6 +405,9 @@ pub struct SyncSummary {
     /// The outcome for the contents that a refinement chose.
     #[prost(message, optional, tag = "7")]
     pub refined: ::core::option::Option<RefinedSummary>,
+    /// The program that recognised text in pictures of pages, with its version and languages; empty if there is none.
+    #[prost(string, tag = "8")]
+    pub recognition: ::prost::alloc::string::String,
 }
 /// The outcome of a site for the contents that a refinement chose.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, ::prost::Message)]
@@ -428,7 +463,10 @@ pub struct CensusRow {
 /// The messages of the coordinator. A test enumerates this list: it sends no others.
 #[derive(Clone, PartialEq, Eq, Hash, ::prost::Message)]
 pub struct AttachResponse {
-    #[prost(oneof = "attach_response::Message", tags = "1, 2, 3, 4, 5, 6, 7, 8, 9, 10")]
+    #[prost(
+        oneof = "attach_response::Message",
+        tags = "1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11"
+    )]
     pub message: ::core::option::Option<attach_response::Message>,
 }
 /// Nested message and enum types in `AttachResponse`.
@@ -455,6 +493,8 @@ pub mod attach_response {
         FineQuery(super::FineQuery),
         #[prost(message, tag = "10")]
         FileHashQuery(super::FileHashQuery),
+        #[prost(message, tag = "11")]
+        MeasureQuery(super::MeasureQuery),
     }
 }
 #[derive(Clone, PartialEq, Eq, Hash, ::prost::Message)]
@@ -536,7 +576,7 @@ pub struct FineQuery {
     /// The method under which the chunks were sent.
     #[prost(message, optional, tag = "3")]
     pub method: ::core::option::Option<MethodSpec>,
-    /// The scan crosses parties: the site's policy for such scans applies.
+    /// The scan or find crosses parties: the site's policy for such scans applies.
     #[prost(bool, tag = "4")]
     pub across_parties: bool,
     #[prost(uint64, tag = "5")]
@@ -545,6 +585,28 @@ pub struct FineQuery {
     pub chunks: u64,
     /// The scan read the targets of symbolic links as well.
     #[prost(bool, tag = "7")]
+    pub follow_symlinks: bool,
+}
+/// Measure pairs of contents that this site sent, by its own documents, and send counts alone. The worker leaves out a pair if
+/// it has not sent both contents itself, or a document has changed.
+#[derive(Clone, PartialEq, Eq, Hash, ::prost::Message)]
+pub struct MeasureQuery {
+    #[prost(fixed64, tag = "1")]
+    pub query: u64,
+    /// Names that the worker offered; never paths. A content may be in any of them.
+    #[prost(string, repeated, tag = "2")]
+    pub repositories: ::prost::alloc::vec::Vec<::prost::alloc::string::String>,
+    /// The method under which the contents were sent.
+    #[prost(message, optional, tag = "3")]
+    pub method: ::core::option::Option<MethodSpec>,
+    /// The scan crosses parties: the site's policy for such scans applies.
+    #[prost(bool, tag = "4")]
+    pub across_parties: bool,
+    /// The contents of the pairs, one pair after the other: 16 bytes each.
+    #[prost(bytes = "vec", tag = "5")]
+    pub contents: ::prost::alloc::vec::Vec<u8>,
+    /// The scan read the targets of symbolic links as well.
+    #[prost(bool, tag = "6")]
     pub follow_symlinks: bool,
 }
 #[derive(Clone, PartialEq, Eq, Hash, ::prost::Message)]
@@ -660,6 +722,13 @@ pub struct ContentTable {
     pub chunk_counts: ::prost::alloc::vec::Vec<u32>,
     #[prost(message, optional, tag = "4")]
     pub chunks: ::core::option::Option<ChunkTable>,
+    /// Of each content, a bit for each slot of its sketch that has a value, the lowest for the first. Empty if no content of the table has a
+    /// sketch.
+    #[prost(uint32, repeated, tag = "5")]
+    pub sketch_slots: ::prost::alloc::vec::Vec<u32>,
+    /// The values of these slots, 4 bytes each, little-endian.
+    #[prost(bytes = "vec", tag = "6")]
+    pub sketches: ::prost::alloc::vec::Vec<u8>,
 }
 #[derive(Clone, PartialEq, Eq, Hash, ::prost::Message)]
 pub struct ChunkTable {
@@ -692,6 +761,12 @@ pub struct ContentEnd {
     pub size_bytes: u64,
     #[prost(uint64, tag = "3")]
     pub chunk_count: u64,
+    /// As in ContentTable.
+    #[prost(uint32, tag = "4")]
+    pub sketch_slots: u32,
+    /// As in ContentTable.
+    #[prost(bytes = "vec", tag = "5")]
+    pub sketch: ::prost::alloc::vec::Vec<u8>,
 }
 /// Documents, ordered by path, with the paths front-coded.
 #[derive(Clone, PartialEq, Eq, Hash, ::prost::Message)]
@@ -942,6 +1017,8 @@ pub enum DocumentState {
     /// Under a text view: fingerprinted, and what a reader sees of it speaks for it, not the bytes that a program packed it in:
     /// an office file, PDF, mail or HTML. `contents` has its content.
     ReadAsText = 4,
+    /// The same, and some of its text was recognised in pictures of pages: it has the errors of such text.
+    Recognised = 5,
     /// Could not be read, with the reason.
     PermissionDenied = 16,
     Vanished = 17,
@@ -971,6 +1048,12 @@ pub enum DocumentState {
     NoTextFound = 50,
     /// It is an office file or PDF, and the site's policy keeps its text.
     TextKept = 51,
+    /// Most of its pages are pictures, and the site does not recognise text.
+    PagesArePictures = 52,
+    /// Its pages are pictures. The program that recognises text failed on one, took too long, or there are too many.
+    NotRecognised = 53,
+    RecognitionTimedOut = 54,
+    TooManyPages = 55,
 }
 impl DocumentState {
     /// String value of the enum field names used in the ProtoBuf definition.
@@ -984,6 +1067,7 @@ impl DocumentState {
             Self::Changing => "DOCUMENT_STATE_CHANGING",
             Self::Removed => "DOCUMENT_STATE_REMOVED",
             Self::ReadAsText => "DOCUMENT_STATE_READ_AS_TEXT",
+            Self::Recognised => "DOCUMENT_STATE_RECOGNISED",
             Self::PermissionDenied => "DOCUMENT_STATE_PERMISSION_DENIED",
             Self::Vanished => "DOCUMENT_STATE_VANISHED",
             Self::NotAFile => "DOCUMENT_STATE_NOT_A_FILE",
@@ -1006,6 +1090,10 @@ impl DocumentState {
             Self::Crashed => "DOCUMENT_STATE_CRASHED",
             Self::NoTextFound => "DOCUMENT_STATE_NO_TEXT_FOUND",
             Self::TextKept => "DOCUMENT_STATE_TEXT_KEPT",
+            Self::PagesArePictures => "DOCUMENT_STATE_PAGES_ARE_PICTURES",
+            Self::NotRecognised => "DOCUMENT_STATE_NOT_RECOGNISED",
+            Self::RecognitionTimedOut => "DOCUMENT_STATE_RECOGNITION_TIMED_OUT",
+            Self::TooManyPages => "DOCUMENT_STATE_TOO_MANY_PAGES",
         }
     }
     /// Creates an enum from field names used in the ProtoBuf definition.
@@ -1016,6 +1104,7 @@ impl DocumentState {
             "DOCUMENT_STATE_CHANGING" => Some(Self::Changing),
             "DOCUMENT_STATE_REMOVED" => Some(Self::Removed),
             "DOCUMENT_STATE_READ_AS_TEXT" => Some(Self::ReadAsText),
+            "DOCUMENT_STATE_RECOGNISED" => Some(Self::Recognised),
             "DOCUMENT_STATE_PERMISSION_DENIED" => Some(Self::PermissionDenied),
             "DOCUMENT_STATE_VANISHED" => Some(Self::Vanished),
             "DOCUMENT_STATE_NOT_A_FILE" => Some(Self::NotAFile),
@@ -1038,6 +1127,10 @@ impl DocumentState {
             "DOCUMENT_STATE_CRASHED" => Some(Self::Crashed),
             "DOCUMENT_STATE_NO_TEXT_FOUND" => Some(Self::NoTextFound),
             "DOCUMENT_STATE_TEXT_KEPT" => Some(Self::TextKept),
+            "DOCUMENT_STATE_PAGES_ARE_PICTURES" => Some(Self::PagesArePictures),
+            "DOCUMENT_STATE_NOT_RECOGNISED" => Some(Self::NotRecognised),
+            "DOCUMENT_STATE_RECOGNITION_TIMED_OUT" => Some(Self::RecognitionTimedOut),
+            "DOCUMENT_STATE_TOO_MANY_PAGES" => Some(Self::TooManyPages),
             _ => None,
         }
     }
@@ -1339,6 +1432,28 @@ pub mod worker_client {
                 .insert(GrpcMethod::new("cognate.v1.Worker", "FineChunks"));
             self.inner.client_streaming(req, path, codec).await
         }
+        /// The counts of a query for the exact measure of pairs of contents.
+        pub async fn measures(
+            &mut self,
+            request: impl tonic::IntoRequest<super::MeasureAnswer>,
+        ) -> std::result::Result<tonic::Response<super::MeasureReceipt>, tonic::Status> {
+            self.inner
+                .ready()
+                .await
+                .map_err(|e| {
+                    tonic::Status::unknown(
+                        format!("Service was not ready: {}", e.into()),
+                    )
+                })?;
+            let codec = tonic_prost::ProstCodec::default();
+            let path = http::uri::PathAndQuery::from_static(
+                "/cognate.v1.Worker/Measures",
+            );
+            let mut req = request.into_request();
+            req.extensions_mut()
+                .insert(GrpcMethod::new("cognate.v1.Worker", "Measures"));
+            self.inner.unary(req, path, codec).await
+        }
     }
 }
 /// Generated server implementations.
@@ -1447,6 +1562,11 @@ pub mod worker_server {
             tonic::Response<super::FineChunksResponse>,
             tonic::Status,
         >;
+        /// The counts of a query for the exact measure of pairs of contents.
+        async fn measures(
+            &self,
+            request: tonic::Request<super::MeasureAnswer>,
+        ) -> std::result::Result<tonic::Response<super::MeasureReceipt>, tonic::Status>;
     }
     #[derive(Debug)]
     pub struct WorkerServer<T> {
@@ -1931,6 +2051,49 @@ pub mod worker_server {
                                 max_encoding_message_size,
                             );
                         let res = grpc.client_streaming(method, req).await;
+                        Ok(res)
+                    };
+                    Box::pin(fut)
+                }
+                "/cognate.v1.Worker/Measures" => {
+                    #[allow(non_camel_case_types)]
+                    struct MeasuresSvc<T: Worker>(pub Arc<T>);
+                    impl<T: Worker> tonic::server::UnaryService<super::MeasureAnswer>
+                    for MeasuresSvc<T> {
+                        type Response = super::MeasureReceipt;
+                        type Future = BoxFuture<
+                            tonic::Response<Self::Response>,
+                            tonic::Status,
+                        >;
+                        fn call(
+                            &mut self,
+                            request: tonic::Request<super::MeasureAnswer>,
+                        ) -> Self::Future {
+                            let inner = Arc::clone(&self.0);
+                            let fut = async move {
+                                <T as Worker>::measures(&inner, request).await
+                            };
+                            Box::pin(fut)
+                        }
+                    }
+                    let accept_compression_encodings = self.accept_compression_encodings;
+                    let send_compression_encodings = self.send_compression_encodings;
+                    let max_decoding_message_size = self.max_decoding_message_size;
+                    let max_encoding_message_size = self.max_encoding_message_size;
+                    let inner = self.inner.clone();
+                    let fut = async move {
+                        let method = MeasuresSvc(inner);
+                        let codec = tonic_prost::ProstCodec::default();
+                        let mut grpc = tonic::server::Grpc::new(codec)
+                            .apply_compression_config(
+                                accept_compression_encodings,
+                                send_compression_encodings,
+                            )
+                            .apply_max_message_size_config(
+                                max_decoding_message_size,
+                                max_encoding_message_size,
+                            );
+                        let res = grpc.unary(method, req).await;
                         Ok(res)
                     };
                     Box::pin(fut)
@@ -2769,7 +2932,7 @@ impl SubjectKind {
 }
 #[derive(Clone, PartialEq, ::prost::Message)]
 pub struct FindRequest {
-    #[prost(oneof = "find_request::Message", tags = "1, 2")]
+    #[prost(oneof = "find_request::Message", tags = "1, 2, 3")]
     pub message: ::core::option::Option<find_request::Message>,
 }
 /// Nested message and enum types in `FindRequest`.
@@ -2781,6 +2944,9 @@ pub mod find_request {
         Open(super::FindOpen),
         #[prost(message, tag = "2")]
         Piece(super::FindPiece),
+        /// After all documents: fine chunks of chunks of theirs, each chunk once.
+        #[prost(message, tag = "3")]
+        Fine(super::FineTable),
     }
 }
 #[derive(Clone, PartialEq, ::prost::Message)]
@@ -2799,6 +2965,9 @@ pub struct FindOpen {
     /// Matches to report for each document at most, the strongest first; 0: 100.
     #[prost(uint32, tag = "5")]
     pub matches_max: u32,
+    /// "coarse": matches are measured by whole chunks alone; "fine" or empty: by fine chunks as well.
+    #[prost(string, tag = "6")]
+    pub precision: ::prost::alloc::string::String,
 }
 #[derive(Clone, PartialEq, Eq, Hash, ::prost::Message)]
 pub struct RepositoryPlace {
@@ -2832,7 +3001,7 @@ pub struct FindEnd {
 }
 #[derive(Clone, PartialEq, ::prost::Message)]
 pub struct FindResponse {
-    #[prost(oneof = "find_response::Message", tags = "1, 2, 3, 4, 5")]
+    #[prost(oneof = "find_response::Message", tags = "1, 2, 3, 4, 5, 6, 7")]
     pub message: ::core::option::Option<find_response::Message>,
 }
 /// Nested message and enum types in `FindResponse`.
@@ -2851,7 +3020,47 @@ pub mod find_response {
         Match(super::FindMatch),
         #[prost(message, tag = "5")]
         Holders(super::FindHolders),
+        /// After the run lengths: the precision of the answer, and what is coarse in it.
+        #[prost(message, tag = "6")]
+        Precision(super::FindPrecision),
+        /// The last messages: chunks whose fine chunks were missing in the query.
+        #[prost(message, tag = "7")]
+        Wanted(super::FindWanted),
     }
+}
+/// The precision with which matches were measured.
+#[derive(Clone, PartialEq, ::prost::Message)]
+pub struct FindPrecision {
+    /// "fine", or "coarse" if a match or a candidate was measured by whole chunks alone; empty if the method has no fine chunks.
+    #[prost(string, tag = "1")]
+    pub precision: ::prost::alloc::string::String,
+    /// The reasons, each with the number of matches and candidates; none if the query asked for whole chunks alone.
+    #[prost(message, repeated, tag = "2")]
+    pub coarse: ::prost::alloc::vec::Vec<FindCoarse>,
+}
+/// The reason why matches are coarse.
+#[derive(Clone, PartialEq, Eq, Hash, ::prost::Message)]
+pub struct FindCoarse {
+    /// The site that gave no fine chunks, and the repository; empty if the reason is the query.
+    #[prost(string, tag = "1")]
+    pub site: ::prost::alloc::string::String,
+    #[prost(string, tag = "2")]
+    pub repository: ::prost::alloc::string::String,
+    /// One line for people.
+    #[prost(string, tag = "3")]
+    pub reason: ::prost::alloc::string::String,
+    /// The policy of the site is the reason.
+    #[prost(bool, tag = "4")]
+    pub refused: bool,
+    #[prost(uint64, tag = "5")]
+    pub matches: u64,
+}
+/// Chunks of the query that are left of a match: a query with their fine chunks is measured by them.
+#[derive(Clone, PartialEq, Eq, Hash, ::prost::Message)]
+pub struct FindWanted {
+    /// 16 bytes each.
+    #[prost(bytes = "vec", tag = "1")]
+    pub tags: ::prost::alloc::vec::Vec<u8>,
 }
 /// The coverage of a repository by a query.
 #[derive(Clone, PartialEq, Eq, Hash, ::prost::Message)]
@@ -2936,6 +3145,12 @@ pub struct FindMatch {
     /// Number of documents that have it; the first of them follow.
     #[prost(uint64, tag = "10")]
     pub documents: u64,
+    /// "fine" or "coarse"; empty if the method has no fine chunks.
+    #[prost(string, tag = "11")]
+    pub precision: ::prost::alloc::string::String,
+    /// The reason why it is coarse, unless the query asked for that.
+    #[prost(message, optional, tag = "12")]
+    pub coarse: ::core::option::Option<FindCoarse>,
 }
 /// In ten-thousandths, with the interval that holds it in 95 of 100 cases if it is an estimate.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, ::prost::Message)]
@@ -3115,7 +3330,7 @@ pub struct ExplainResponse {
     /// Number of the shortest runs that were left out, because one message cannot have all.
     #[prost(uint64, tag = "2")]
     pub runs_omitted: u64,
-    /// Bytes of the chunks that both hold, templates apart.
+    /// Bytes that both hold, templates apart: the figure of the report, if it has a link between the two.
     #[prost(uint64, tag = "3")]
     pub shared_bytes: u64,
     #[prost(uint64, tag = "4")]
@@ -3127,6 +3342,15 @@ pub struct ExplainResponse {
     pub templates_a: ::prost::alloc::vec::Vec<Stretch>,
     #[prost(message, repeated, tag = "7")]
     pub templates_b: ::prost::alloc::vec::Vec<Stretch>,
+    /// "fine", or "coarse" where whole chunks alone were compared; empty where the method has no fine chunks.
+    #[prost(string, tag = "8")]
+    pub precision: ::prost::alloc::string::String,
+    /// The reason why it is coarse, one line for people.
+    #[prost(string, tag = "9")]
+    pub coarse_reason: ::prost::alloc::string::String,
+    /// Bytes in common that are in no run, because a later scan took over a part of the fine chunks.
+    #[prost(uint64, tag = "10")]
+    pub unplaced_bytes: u64,
 }
 #[derive(Clone, Copy, PartialEq, Eq, Hash, ::prost::Message)]
 pub struct SharedRun {
@@ -3152,6 +3376,9 @@ pub struct StoredQuery {
     pub open: ::core::option::Option<FindOpen>,
     #[prost(message, repeated, tag = "2")]
     pub documents: ::prost::alloc::vec::Vec<QueryDocument>,
+    /// Fine chunks of chunks of the documents, each chunk once. In lists: absent.
+    #[prost(message, repeated, tag = "3")]
+    pub fine: ::prost::alloc::vec::Vec<FineTable>,
 }
 #[derive(Clone, PartialEq, Eq, Hash, ::prost::Message)]
 pub struct QueryDocument {
@@ -3702,10 +3929,10 @@ pub struct RemoveScheduleRequest {
 }
 #[derive(Clone, Copy, PartialEq, Eq, Hash, ::prost::Message)]
 pub struct RemoveScheduleResponse {}
-/// Tags that are set aside, under one method.
+/// Tags of chunks and rows of fine chunks that are ignored, under one method.
 #[derive(Clone, PartialEq, Eq, Hash, ::prost::Message)]
 pub struct Template {
-    /// Made from the method and the tags: the same tags have the same id.
+    /// Made from the method, the tags and the rows: the same ones have the same id.
     #[prost(fixed64, tag = "1")]
     pub id: u64,
     /// The method, with its id.
@@ -3739,6 +3966,14 @@ pub struct Template {
     pub tag_count: u64,
     #[prost(uint64, tag = "13")]
     pub tag_bytes: u64,
+    /// Rows of four fine chunks: 6 bytes each, ascending.
+    #[prost(bytes = "vec", tag = "14")]
+    pub rows: ::prost::alloc::vec::Vec<u8>,
+    /// The number of its rows, and the sum of the lengths of their first fine chunks.
+    #[prost(uint64, tag = "15")]
+    pub row_count: u64,
+    #[prost(uint64, tag = "16")]
+    pub row_bytes: u64,
 }
 #[derive(Clone, PartialEq, Eq, Hash, ::prost::Message)]
 pub struct MarkTemplateRequest {
@@ -3757,6 +3992,12 @@ pub struct MarkTemplateRequest {
     pub tags: ::prost::alloc::vec::Vec<u8>,
     #[prost(string, tag = "5")]
     pub note: ::prost::alloc::string::String,
+    /// These rows of fine chunks are marked, with the tags or alone: 6 bytes each.
+    #[prost(bytes = "vec", tag = "6")]
+    pub rows: ::prost::alloc::vec::Vec<u8>,
+    /// The frame is marked that the scan found in the cluster, in place of what its members have in common.
+    #[prost(bool, tag = "7")]
+    pub frame: bool,
 }
 #[derive(Clone, Copy, PartialEq, Eq, Hash, ::prost::Message)]
 pub struct UnmarkTemplateRequest {
@@ -3790,10 +4031,10 @@ pub struct SuggestTemplatesResponse {
     #[prost(message, optional, tag = "2")]
     pub suggestion: ::core::option::Option<TemplateSuggestion>,
 }
-/// Tags that many contents of a cluster share which have nothing else in common.
+/// Tags that many contents of a cluster share which have nothing else in common, or a frame: tags, and rows of fine chunks.
 #[derive(Clone, PartialEq, Eq, Hash, ::prost::Message)]
 pub struct TemplateSuggestion {
-    /// The number of the analysis that found it.
+    /// The number of the analysis that found it; 0: the scan found it as a frame.
     #[prost(uint32, tag = "1")]
     pub round: u32,
     /// The cluster in which most of its documents are.
@@ -3803,7 +4044,10 @@ pub struct TemplateSuggestion {
     pub tags: ::prost::alloc::vec::Vec<u8>,
     #[prost(uint32, repeated, tag = "4")]
     pub lengths: ::prost::alloc::vec::Vec<u32>,
-    /// Number of documents that have any of the tags, and the bytes of these tags in them.
+    /// Rows of four fine chunks: 6 bytes each, ascending.
+    #[prost(bytes = "vec", tag = "13")]
+    pub rows: ::prost::alloc::vec::Vec<u8>,
+    /// Number of documents that have any of the tags or rows, and the bytes of these in them.
     #[prost(uint64, tag = "5")]
     pub documents: u64,
     #[prost(uint64, tag = "6")]

@@ -1,4 +1,5 @@
-//! A child alone, for tests and benches; with `faulty` as its second argument, one that obeys documents.
+//! A child alone, for tests and benches; with `faulty` as its second argument, one that obeys documents. It is the program
+//! that becomes one that recognises text as well, and such a program, which obeys pictures.
 
 use std::fs::File;
 use std::io::{self, Read, Write};
@@ -7,6 +8,13 @@ use std::process::ExitCode;
 use cognate_view::{Kind, Limits, Outcome, PartsWriter};
 
 fn main() -> ExitCode {
+    match std::env::args().nth(1).as_deref() {
+        Some(cognate_view::RECOGNISER_ARGUMENT) => return cognate_view::recogniser_main(),
+        Some("--version") => return print("tesseract 0.1-test\n more\n"),
+        Some("--list-langs") => return print("List of available languages in \"/nowhere/\" (2):\neng\nxyz\n"),
+        Some("stdin") => return recognise(),
+        _ => {}
+    }
     let faulty = std::env::args_os().nth(2).is_some_and(|argument| argument == "faulty");
     if faulty { cognate_view::serve(obey) } else { cognate_view::child_main() }
 }
@@ -51,6 +59,53 @@ fn obey(mut file: File, hint: Option<&str>, limits: &Limits, out: &mut dyn Write
     parts.text(&answer)?;
     parts.end(Outcome::Text, None)?;
     parts.finish().map(drop)
+}
+
+/// Prints like `tesseract`.
+#[expect(clippy::print_stdout, reason = "this is how such a program answers")]
+fn print(text: &str) -> ExitCode {
+    print!("{text}");
+    ExitCode::SUCCESS
+}
+
+/// Obeys the word of a picture between its last `!` and `;`.
+fn recognise() -> ExitCode {
+    let mut picture = Vec::new();
+    if io::stdin().read_to_end(&mut picture).is_err() {
+        return ExitCode::FAILURE;
+    }
+    let at = picture.iter().rposition(|byte| *byte == b'!').map_or(0, |at| at + 1);
+    let order = picture.get(at..).unwrap_or_default();
+    let answer = match order.split(|byte| *byte == b';').next().unwrap_or_default() {
+        b"arguments" => std::env::args().skip(1).collect::<Vec<_>>().join(" "),
+        b"environment" => std::env::vars().map(|(name, value)| format!("{name}={value} ")).collect(),
+        b"fail" => return ExitCode::FAILURE,
+        b"abort" => std::process::abort(),
+        b"eat" => eat().to_string(),
+        b"spin" => loop {
+            std::hint::spin_loop();
+        },
+        b"wait" => loop {
+            std::thread::park();
+        },
+        b"flood" => loop {
+            if io::stdout().write_all(&[b'x'; 4096]).is_err() {
+                return ExitCode::FAILURE;
+            }
+        },
+        b"open" => described(File::open("/etc/passwd")),
+        b"own" => described(File::open(std::env::args_os().next().unwrap_or_default())),
+        b"folder" => described(std::fs::read_dir("/etc").map(Iterator::count)),
+        b"create" => described(File::create("/tmp/cognate-view-recogniser")),
+        b"remove" => described(std::fs::remove_file("/tmp/cognate-view-recogniser")),
+        b"connect" => described(std::net::TcpStream::connect(("127.0.0.1", 1))),
+        b"socket" => described(std::os::unix::net::UnixStream::pair()),
+        b"start" => described(std::process::Command::new("/bin/true").status()),
+        b"thread" => described(std::thread::Builder::new().spawn(|| ())),
+        word => String::from_utf8_lossy(word).into_owned(),
+    };
+    // A text that is long enough to be one.
+    print(&format!("{answer}\n\nThis is the recognised text of one page.\n\x0C"))
 }
 
 fn described<T>(result: io::Result<T>) -> String {

@@ -3,8 +3,11 @@
 //! Characters come in the order in which the page draws them, which is that of reading for the programs that make most
 //! documents, columns and tables too. Text that is only there to be searched (of a scanned page) is read as well.
 //!
+//! A page without text of its own may be a picture, as a scanner made it: such pages are counted, and their pictures handed
+//! over for their text to be recognised.
+//!
 //! A crate parses the file; content streams and fonts are read here, and only what text needs of them: no shapes, no
-//! colours, no pictures.
+//! colours, and of pictures the place.
 
 mod content;
 mod drawn;
@@ -12,15 +15,19 @@ mod font;
 mod geometry;
 mod layers;
 mod lines;
+mod pictures;
 mod state;
 
 use std::io::{Read as _, SeekFrom};
 
+use hayro_syntax::page::Page;
 use hayro_syntax::{DecryptionError, LoadPdfError, Pdf};
 
 use self::content::Content;
 use self::drawn::Drawn;
 use self::font::Fonts;
+use self::lines::Lines;
+use self::pictures::{Pictures, Shown};
 use crate::format::broken;
 use crate::outcome::Reason;
 use crate::source::Source;
@@ -42,14 +49,44 @@ pub(super) fn extract(source: &mut dyn Source, text: &mut dyn Text) -> Result<()
         LoadPdfError::Decryption(DecryptionError::PasswordProtected) => Reason::Encrypted,
         LoadPdfError::Decryption(_) | LoadPdfError::Invalid => Reason::Damaged,
     })?;
+    check_count(&pdf, text.picture_pages_max())?;
     let (mut fonts, mut drawn) = (Fonts::default(), Drawn::default());
     for page in pdf.pages().iter() {
-        Content::read(page, &mut fonts, &mut drawn);
+        let pictures = read_page(page, &mut fonts, &mut drawn);
         std::mem::take(&mut drawn.lines).give(text)?;
         text.end_paragraph()?;
+        if text.picture_pages_max() > 0 {
+            for picture in &pictures {
+                let file = picture.file().ok_or(Reason::NotRecognised)?;
+                text.picture(&file, picture.dots_per_inch())?;
+            }
+        }
+        text.end_page(!pictures.is_empty())?;
     }
     // A font may define shapes without the letters that they mean.
     if drawn.unknown > drawn.known { Err(Reason::Unsupported) } else { Ok(()) }
+}
+
+/// Reads a page, and returns the pictures that it consists of.
+fn read_page<'a>(page: &Page<'a>, fonts: &mut Fonts<'a>, drawn: &mut Drawn) -> Vec<Shown<'a>> {
+    let (mut pictures, before) = (Pictures::default(), drawn.known + drawn.unknown);
+    Content::read(page, fonts, drawn, &mut pictures);
+    pictures.of_page(page.intersected_crop_box(), drawn.known + drawn.unknown - before)
+}
+
+/// Fails if more pages are pictures than are recognised, before the first is.
+fn check_count(pdf: &Pdf, pages_max: u32) -> Result<(), Reason> {
+    let pages_max = pages_max as usize;
+    if pages_max == 0 || pdf.pages().len() <= pages_max {
+        return Ok(());
+    }
+    let (mut fonts, mut drawn) = (Fonts::default(), Drawn::default());
+    let mut count = 0;
+    for page in pdf.pages().iter() {
+        count += usize::from(!read_page(page, &mut fonts, &mut drawn).is_empty());
+        drawn.lines = Lines::default();
+    }
+    if count > pages_max { Err(Reason::TooManyPages) } else { Ok(()) }
 }
 
 #[cfg(test)]

@@ -47,12 +47,42 @@ fn parts_are_read_as_they_were_written() {
 #[test]
 fn every_kind_outcome_and_reason_comes_back() {
     let kinds = (0..=255).filter_map(kind_of);
-    assert!(kinds.clone().all(|kind| kind_of(kind as u8) == Some(kind)) && kinds.count() == 20);
+    assert!(kinds.clone().all(|kind| kind_of(kind as u8) == Some(kind)) && kinds.count() == 23);
+    for outcome in [Outcome::Text, Outcome::NoText, Outcome::Container, Outcome::Pictures, Outcome::Recognised] {
+        assert_eq!(read(written(&[("", Kind::Pdf, "", outcome)]).as_slice()).unwrap()[0].3.outcome, outcome);
+    }
     for reason in (0..=255).filter_map(reason_of) {
         assert_eq!(reason_of(reason as u8), Some(reason));
         let outcome = Outcome::Unextractable(reason);
         assert_eq!(read(written(&[("", Kind::Other, "", outcome)]).as_slice()).unwrap()[0].3.outcome, outcome);
     }
+}
+
+#[test]
+fn pictures_of_pages_come_among_the_text_and_are_no_parts_that_a_reader_takes() {
+    let mut writer = PartsWriter::new(Vec::new()).unwrap();
+    writer.begin("", Kind::Pdf).unwrap();
+    writer.text("before").unwrap();
+    writer.picture(&[7; FRAME_BYTES_MAX + 1], 300).unwrap();
+    writer.text("after").unwrap();
+    writer.end_with_pages(Outcome::Pictures, None, 9).unwrap();
+    let stream = writer.finish().unwrap();
+    let (mut frames, mut seen) = (Frames::new(stream.as_slice()), Vec::new());
+    while let Some(frame) = frames.next().unwrap() {
+        seen.push(match frame {
+            Frame::Begin(_) => "begin".to_owned(),
+            Frame::Text => frames.last_text().to_owned(),
+            Frame::Picture => format!("{} bytes", frames.last_picture().len()),
+            Frame::PictureEnd(dots) => format!("{dots} dots"),
+            Frame::End(end) => format!("{} pages, {:?}", end.picture_pages, end.outcome),
+        });
+    }
+    assert_eq!(seen, ["begin", "before", "65536 bytes", "1 bytes", "300 dots", "after", "9 pages, Pictures"]);
+    assert!(read(stream.as_slice()).is_err());
+    let mut damaged = stream.clone();
+    damaged[200] ^= 1;
+    let mut frames = Frames::new(damaged.as_slice());
+    assert!((0..7).any(|_| frames.next().is_err()), "the checksum covers pictures");
 }
 
 #[test]

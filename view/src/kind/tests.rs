@@ -27,7 +27,11 @@ fn marks_of_archives_and_documents_are_known() {
         (b"PK\x05\x06\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0", Kind::Zip),
         (b"{\\rtf1\\ansi x}", Kind::Rtf),
         (b"%PDF-1.7\n%\xE2\xE3\xCF\xD3\n", Kind::Pdf),
-        (b"\x89PNG\r\n\x1A\n\0\0\0\rIHDR", Kind::Other),
+        (b"\x89PNG\r\n\x1A\n\0\0\0\rIHDR", Kind::Png),
+        (b"\xFF\xD8\xFF\xE0\0\x10JFIF\0", Kind::Jpeg),
+        (b"II*\0\x08\0\0\0\0\0", Kind::Tiff),
+        (b"MM\0*\0\0\0\x08\0\0", Kind::Tiff),
+        (b"II*\0\x10\0\0\0CR\x02\0", Kind::Other),
         (b"\x7FELF\x02\x01\x01\0", Kind::Other),
         (b"BZh9 is how such files begin", Kind::Text),
         (b"PK is a unit", Kind::Text),
@@ -231,4 +235,23 @@ proptest::proptest! {
         proptest::prop_assert_eq!(source.position(), 0);
         proptest::prop_assert_eq!(Kind::detect(&mut source).unwrap(), first);
     }
+}
+
+#[test]
+fn office_files_and_pages_are_candidates_and_other_large_pictures_need_recognition() {
+    let check = |head: &[u8], candidate| assert_eq!(Candidate::of(head), candidate, "{head:x?}");
+    let png = |width: u32, height: u32| {
+        let head = b"\x89PNG\r\n\x1a\n\0\0\0\rIHDR";
+        [&head[..], &width.to_be_bytes(), &height.to_be_bytes()].concat()
+    };
+    check(&png(1654, 2339), Candidate::Document);
+    check(&png(4032, 3024), Candidate::Picture);
+    check(&png(64, 64), Candidate::No);
+    check(b"MM\0*\0\0\0\x08", Candidate::Document);
+    check(b"%PDF-1.4\n", Candidate::Document);
+    check(b"{\\rtf1 x}", Candidate::Document);
+    check(b"int main(void) { return 0; }\n", Candidate::No);
+    // A JPEG whose size is beyond its head.
+    check(b"\xFF\xD8\xFF\xE1\xFF\xFF", Candidate::Picture);
+    assert!(Candidate::head_bytes(b"\xFF\xD8\xFF\xE1") > Candidate::head_bytes(b"%PDF"));
 }

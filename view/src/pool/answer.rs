@@ -2,11 +2,14 @@
 
 use std::fs::File;
 use std::io::{self, Read};
+use std::sync::Arc;
 
-use crate::frames::{Frame, Frames, PartsWriter};
+use crate::frames::{Frame, Frames, PartEnd, PartsWriter};
 use crate::kind::Kind;
 use crate::outcome::{Outcome, Reason};
+use crate::recognise::Recogniser;
 
+use super::recognition::Recognition;
 use super::slot::Slot;
 
 /// The stream of parts of one document: as the child sends it, checked, and always brought to its end.
@@ -20,16 +23,18 @@ pub(super) struct Answer {
     open: Option<bool>,
     parts: PartsWriter<Vec<u8>>,
     taken: usize,
+    recognition: Recognition,
 }
 
 impl Answer {
-    pub(super) fn new(slot: Slot, file: File, hint: Option<String>) -> Answer {
+    pub(super) fn new(slot: Slot, file: File, hint: Option<String>, recogniser: Option<Arc<Recogniser>>) -> Answer {
         Answer {
             frames: Some(Frames::new(slot)),
             request: Some((file, hint)),
             open: None,
             parts: PartsWriter::in_memory(),
             taken: 0,
+            recognition: Recognition::new(recogniser),
         }
     }
 
@@ -38,11 +43,22 @@ impl Answer {
         match frames.next() {
             Ok(Some(Frame::Begin(head))) => {
                 self.open = Some(head.name.is_empty());
+                self.recognition.begin(head.kind);
                 self.parts.begin(&head.name, head.kind)?;
             }
-            Ok(Some(Frame::Text)) => self.parts.text(frames.last_text())?,
-            Ok(Some(Frame::End(end))) => {
-                self.parts.end(end.outcome, end.message_id_hash)?;
+            Ok(Some(Frame::Text)) => {
+                self.parts.text(self.recognition.before_text(frames.last_text()))?;
+                self.parts.text(frames.last_text())?;
+            }
+            Ok(Some(Frame::Picture)) => {
+                if let Err(error) = self.recognition.take(frames.last_picture()) {
+                    return self.broken(frames.into_stream(), &error);
+                }
+            }
+            Ok(Some(Frame::PictureEnd(dots_per_inch))) => self.recognition.recognise(dots_per_inch, &mut self.parts)?,
+            Ok(Some(Frame::End(PartEnd { outcome, message_id_hash, picture_pages, .. }))) => {
+                let outcome = self.recognition.outcome(outcome);
+                self.parts.end_with_pages(outcome, message_id_hash, picture_pages)?;
                 if self.open.take() == Some(true) {
                     let mut slot = frames.into_stream();
                     if slot.process()?.ready() {

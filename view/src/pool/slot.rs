@@ -7,6 +7,7 @@ use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
 
 use super::process::Process;
 use crate::limits::Limits;
+use crate::recognise::Recogniser;
 use crate::sandbox::Confinement;
 
 /// The state that all handles of a pool share.
@@ -16,6 +17,7 @@ pub(super) struct Shared {
     pub(super) arguments: Vec<OsString>,
     pub(super) size: usize,
     pub(super) limits: Limits,
+    pub(super) recogniser: Option<Arc<Recogniser>>,
     pub(super) confinement: Confinement,
     pub(super) state: Mutex<State>,
     pub(super) returned: Condvar,

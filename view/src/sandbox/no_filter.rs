@@ -4,3 +4,13 @@
 pub(super) fn apply() -> bool {
     false
 }
+
+/// Applies no filter.
+pub(super) fn apply_to_program() -> bool {
+    false
+}
+
+/// Forbids nothing.
+pub(super) fn gain_no_rights() -> bool {
+    false
+}

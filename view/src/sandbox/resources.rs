@@ -23,6 +23,21 @@ pub(super) fn limit(limits: &Limits) -> bool {
     wanted.into_iter().all(|(resource, most)| lower(resource, most))
 }
 
+/// Sets the limits of the program that this process becomes; true if all of them are in force.
+pub(super) fn limit_program(memory_bytes: u64, seconds: u64) -> bool {
+    let limits = [
+        (Resource::Data, memory_bytes),
+        (Resource::Core, 0),
+        (Resource::Fsize, 0),
+        (Resource::Nofile, 64),
+        (Resource::Nproc, 0),
+    ];
+    let all = limits.into_iter().all(|(resource, most)| lower(resource, most));
+    // The first limit ends the program with a signal that has this meaning alone.
+    let cpu = Rlimit { current: Some(seconds), maximum: Some(seconds.saturating_add(1)) };
+    setrlimit(Resource::Cpu, cpu).is_ok() && all
+}
+
 fn lower(resource: Resource, most: u64) -> bool {
     let most = getrlimit(resource).maximum.map_or(most, |before| before.min(most));
     setrlimit(resource, Rlimit { current: Some(most), maximum: Some(most) }).is_ok()

@@ -16,12 +16,32 @@ pub(super) struct Sink<'s, 'o> {
     budget: &'s Budget,
     normaliser: Normaliser,
     ready: String,
+    pages: Pages,
     broken: Option<io::Error>,
+}
+
+/// The pages of a part.
+#[derive(Clone, Copy, Default, Debug)]
+pub(super) struct Pages {
+    pub(super) pictures: u32,
+    pub(super) others: u32,
 }
 
 impl<'s, 'o> Sink<'s, 'o> {
     pub(super) fn new(parts: &'s mut PartsWriter<&'o mut dyn Write>, budget: &'s Budget) -> Sink<'s, 'o> {
-        Sink { parts, budget, normaliser: Normaliser::new(), ready: String::new(), broken: None }
+        Sink {
+            parts,
+            budget,
+            normaliser: Normaliser::new(),
+            ready: String::new(),
+            pages: Pages::default(),
+            broken: None,
+        }
+    }
+
+    /// The pages so far.
+    pub(super) fn pages(&self) -> Pages {
+        self.pages
     }
 
     /// The text ends.
@@ -39,6 +59,10 @@ impl<'s, 'o> Sink<'s, 'o> {
         self.budget.text(self.parts.text_bytes(), self.ready.len() as u64)?;
         let written = self.parts.text(&self.ready);
         self.ready.clear();
+        self.note(written)
+    }
+
+    fn note(&mut self, written: io::Result<()>) -> Result<(), Reason> {
         written.map_err(|error| {
             self.broken = Some(error);
             Reason::Crashed
@@ -56,6 +80,24 @@ impl Text for Sink<'_, '_> {
 
     fn end_paragraph(&mut self) -> Result<(), Reason> {
         self.normaliser.end_paragraph(&mut self.ready);
+        Ok(())
+    }
+
+    fn picture_pages_max(&self) -> u32 {
+        self.budget.picture_pages_max()
+    }
+
+    fn picture(&mut self, file: &[u8], dots_per_inch: u32) -> Result<(), Reason> {
+        self.normaliser.end_paragraph(&mut self.ready);
+        self.flush()?;
+        self.budget.work(file.len() as u64)?;
+        let written = self.parts.picture(file, dots_per_inch);
+        self.note(written)
+    }
+
+    fn end_page(&mut self, is_picture: bool) -> Result<(), Reason> {
+        let pages = if is_picture { &mut self.pages.pictures } else { &mut self.pages.others };
+        *pages = pages.saturating_add(1);
         Ok(())
     }
 }

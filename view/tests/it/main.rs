@@ -7,3 +7,4 @@ mod hostile;
 mod make;
 mod pool;
 mod reader;
+mod recognise;

@@ -62,6 +62,8 @@ pub(crate) fn lines(parts: &[Part]) -> Vec<String> {
         Outcome::Text => format!("{}: {}", part.name, part.text),
         Outcome::NoText => format!("{}: no text", part.name),
         Outcome::Container => format!("{}: container", part.name),
+        Outcome::Pictures => format!("{}: pictures", part.name),
+        Outcome::Recognised => format!("{}: recognised: {}", part.name, part.text),
         Outcome::Unextractable(reason) => format!("{}: ({reason})", part.name),
     };
     parts.iter().map(line).collect()

@@ -4,10 +4,10 @@ use std::ffi::OsString;
 use std::io;
 use std::num::NonZeroUsize;
 use std::path::PathBuf;
-use std::sync::Mutex;
+use std::sync::{Arc, Mutex};
 
 use cognate_fingerprint::View;
-use cognate_view::{Limits, Pool};
+use cognate_view::{Candidate, Limits, Pool, Recogniser};
 
 // Method ids contain the version of the text, so both crates must agree on it.
 const _: () = assert!(View::TEXT_VERSION == cognate_view::TEXT_VERSION);
@@ -28,28 +28,64 @@ pub struct Extraction {
     pub limits: Limits,
     /// Bytes of compressed text that are stored, so that nothing is extracted twice.
     pub texts_bytes_max: u64,
+    /// Recognises the text of pages that are pictures; `None`: such pages are counted and not read.
+    pub recogniser: Option<Arc<Recogniser>>,
+}
+
+/// The recognition of text that is in force.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(crate) struct RecognitionInForce {
+    /// Identifies program and settings; 0: there is none.
+    pub(crate) id: u64,
+    /// The least guess with which a file is read under the view of office files.
+    pub(crate) least: Candidate,
 }
 
 /// The processes that read documents. They run only while there is work.
 pub(crate) struct ReaderProcesses {
     extraction: Extraction,
     size: NonZeroUsize,
-    pool: Mutex<Option<Pool>>,
+    /// Processes that hand over no pictures, and processes that do.
+    pools: [Mutex<Option<Pool>>; 2],
 }
 
 impl ReaderProcesses {
     pub(crate) fn new(extraction: Extraction, size: NonZeroUsize) -> ReaderProcesses {
-        ReaderProcesses { extraction, size, pool: Mutex::new(None) }
+        ReaderProcesses { extraction, size, pools: Default::default() }
     }
 
-    /// The pool of processes; it is started if necessary.
-    pub(crate) fn pool(&self) -> io::Result<Pool> {
-        let mut slot = self.pool.lock().expect("no code panics while it holds this lock");
+    /// The recognition of text for a job, which needs none if the policy keeps the text.
+    pub(crate) fn recognition(&self, keeps_text: bool) -> RecognitionInForce {
+        match self.recogniser(keeps_text) {
+            None => RecognitionInForce { id: 0, least: Candidate::Document },
+            Some(recogniser) => {
+                let digest = blake3::derive_key("cognate recognition of text v1", recogniser.recipe().as_bytes());
+                let id = digest.first_chunk().map_or(1, |bytes| u64::from_le_bytes(*bytes)).max(1);
+                RecognitionInForce { id, least: Candidate::Picture }
+            }
+        }
+    }
+
+    /// The program that recognises text for a job, for people: with its version and its languages.
+    pub(crate) fn recogniser_name(&self, keeps_text: bool) -> Option<String> {
+        let recogniser = self.recogniser(keeps_text)?;
+        Some(format!("tesseract {}, {}", recogniser.version(), recogniser.settings().languages.join("+")))
+    }
+
+    fn recogniser(&self, keeps_text: bool) -> Option<&Arc<Recogniser>> {
+        self.extraction.recogniser.as_ref().filter(|_| !keeps_text)
+    }
+
+    /// The pool of processes for a job; it is started if necessary.
+    pub(crate) fn pool(&self, keeps_text: bool) -> io::Result<Pool> {
+        let recogniser = self.recogniser(keeps_text);
+        let slot = &self.pools[usize::from(recogniser.is_some())];
+        let mut slot = slot.lock().expect("no code panics while it holds this lock");
         if let Some(pool) = &*slot {
             return Ok(pool.clone());
         }
         let Extraction { program, arguments, limits, .. } = &self.extraction;
-        let pool = Pool::new(program, arguments, self.size, *limits)?;
+        let pool = Pool::with_recogniser(program, arguments, self.size, *limits, recogniser.cloned())?;
         let confinement = pool.confinement();
         if !confinement.is_full() {
             tracing::warn!("the processes that read documents are confined {confinement}");
@@ -60,7 +96,9 @@ impl ReaderProcesses {
 
     /// Stops the processes. They are started again when there is work.
     pub(crate) fn stop(&self) {
-        *self.pool.lock().expect("no code panics while it holds this lock") = None;
+        for pool in &self.pools {
+            *pool.lock().expect("no code panics while it holds this lock") = None;
+        }
     }
 }
 

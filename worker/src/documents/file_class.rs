@@ -5,12 +5,10 @@
 use std::io::{self, Read};
 
 use cognate_proto::v1::{CensusRow, FileClass};
-use cognate_view::{OFFICE_HEAD_BYTES, may_be_office};
+use cognate_view::Candidate;
 
 /// Number of bytes that decide on the class: enough for every signature that matters.
 const CLASS_BYTES: usize = 512;
-/// Number of bytes that are kept.
-const HEAD_BYTES: usize = OFFICE_HEAD_BYTES;
 
 /// Documents and bytes by class.
 #[derive(Default)]
@@ -58,8 +56,8 @@ impl<R: Read> HeadReader<R> {
 
     /// Reads only the first bytes.
     pub(crate) fn fill(&mut self) -> io::Result<()> {
-        let mut buffer = [0; HEAD_BYTES];
-        while self.bytes.len() < HEAD_BYTES {
+        let mut buffer = [0; 4096];
+        while self.bytes.len() < Candidate::head_bytes(&self.bytes) {
             match self.read(&mut buffer) {
                 Ok(0) => break,
                 Ok(_) => {}
@@ -75,16 +73,17 @@ impl<R: Read> HeadReader<R> {
         class_of(&self.bytes[..self.bytes.len().min(CLASS_BYTES)])
     }
 
-    /// True if the file may be an office file, a PDF or mail.
-    pub(crate) fn may_be_office(&self) -> bool {
-        may_be_office(&self.bytes)
+    /// The guess if its text speaks for the file.
+    pub(crate) fn candidate(&self) -> Candidate {
+        Candidate::of(&self.bytes)
     }
 }
 
 impl<R: Read> Read for HeadReader<R> {
     fn read(&mut self, buffer: &mut [u8]) -> io::Result<usize> {
         let count = self.inner.read(buffer)?;
-        let wanted = HEAD_BYTES.saturating_sub(self.bytes.len()).min(count);
+        let start = if self.bytes.is_empty() { &buffer[..count] } else { &self.bytes[..] };
+        let wanted = Candidate::head_bytes(start).saturating_sub(self.bytes.len()).min(count);
         self.bytes.extend_from_slice(&buffer[..wanted]);
         self.read_bytes += count as u64;
         Ok(count)

@@ -4,6 +4,7 @@ use cognate_fingerprint::Content;
 use cognate_proto::batch::DocumentState;
 use cognate_proto::path::DocumentPath;
 use cognate_proto::v1::{ChunkTable, FileClass};
+use cognate_view::Candidate;
 
 use crate::records::cache::known::StoredPart;
 use crate::records::file_hashes::FileHashes;
@@ -28,8 +29,10 @@ pub(crate) struct Fingerprinted {
     pub(crate) spool_file: Option<u64>,
     pub(crate) stamp: Stamp,
     pub(crate) class: FileClass,
-    /// True if the file may be an office file, a PDF or mail, by its first bytes.
-    pub(crate) may_be_office: bool,
+    /// The guess by its first bytes if its text speaks for the file.
+    pub(crate) candidate: Candidate,
+    /// Some of its pages are pictures, or all of it is one: the outcome depends on the recognition of text.
+    pub(crate) has_pictures: bool,
     /// The digest of its bytes, if a text view needed it.
     pub(crate) bytes_digest: Option<[u8; 16]>,
     /// The hashes of its bytes that this site stores.

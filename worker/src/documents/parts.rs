@@ -5,7 +5,7 @@ use std::io::{self, Read};
 use cognate_fingerprint::{Content, UnsupportedDocument, View};
 use cognate_proto::batch::DocumentState;
 use cognate_proto::path::{DocumentPath, INSIDE};
-use cognate_view::{JoinedLines, Kind, PartEnd, Parts, each_passage};
+use cognate_view::{JoinedLines, Kind, Outcome, PartEnd, Parts, each_passage};
 
 use super::names::Names;
 use super::outcome::{Chunks, PartOutcome};
@@ -22,6 +22,8 @@ pub(super) struct PartOutcomes {
     pub(super) spool_file: Option<u64>,
     /// The next extraction may have another outcome.
     pub(super) may_differ: bool,
+    /// Something in it is a picture, in which text could be recognised.
+    pub(super) has_pictures: bool,
 }
 
 impl PartOutcomes {
@@ -87,12 +89,14 @@ impl<'t, 'a> PartReader<'t, 'a> {
         let mut is_outside = false;
         while let Some(part) = parts.next_part().map_err(StreamError::Stream)? {
             let (is_own, kind) = (part.name.is_empty(), part.kind);
-            is_outside = is_own && self.options.view == View::Office && !kind.is_office();
             if is_own && outcomes.inside.is_empty() {
                 on_single(parts, kind);
             }
             let text = self.text(parts)?;
             let end = parts.outcome().map_err(StreamError::Stream)?;
+            let is_office = kind.is_office() || (kind.is_picture() && end.outcome != Outcome::NoText);
+            is_outside = is_own && self.options.view == View::Office && !is_office;
+            outcomes.has_pictures |= kind.is_picture() || end.picture_pages > 0;
             outcomes.may_differ |= may_differ_next_time(end.outcome);
             let (outcome, passages) = self.outcome(kind, text, &end);
             for (number, passage) in (1u64..).zip(passages) {
@@ -113,7 +117,7 @@ impl<'t, 'a> PartReader<'t, 'a> {
         }
         let deleted = outcomes.spool_file.map_or(Ok(()), |file| self.tools.lists.delete(file));
         deleted.map_err(StreamError::Records)?;
-        Ok(PartOutcomes::outside())
+        Ok(PartOutcomes { has_pictures: outcomes.has_pictures, ..PartOutcomes::outside() })
     }
 
     fn text<R: Read>(&mut self, parts: &mut Parts<R>) -> Result<PartText, StreamError> {
@@ -129,7 +133,12 @@ impl<'t, 'a> PartReader<'t, 'a> {
         let (state, has_text) = state_after(kind, end.outcome, end.text_bytes);
         let (state, content, passages) = match text {
             _ if !has_text => (state, None, Vec::new()),
-            PartText::Passages(passages) => (DocumentState::Container, None, passages),
+            PartText::Passages(mut passages) => {
+                if state == DocumentState::Recognised {
+                    passages.iter_mut().for_each(|passage| passage.state = state);
+                }
+                (DocumentState::Container, None, passages)
+            }
             PartText::Content(content, chunks) => (state, Some((content, chunks)), Vec::new()),
             // There is text, but the method cannot use it.
             PartText::Unsupported(state) => (state, None, Vec::new()),

@@ -34,6 +34,8 @@ pub(super) fn state_after(kind: Kind, outcome: Outcome, text_bytes: u64) -> (Doc
         Outcome::Text => state_of_text(kind, text_bytes),
         Outcome::NoText => (DocumentState::NoText, false),
         Outcome::Container => (DocumentState::Container, false),
+        Outcome::Pictures => (DocumentState::PagesArePictures, false),
+        Outcome::Recognised => (DocumentState::Recognised, true),
         Outcome::Unextractable(reason) => (state_for(reason), false),
     }
 }
@@ -42,10 +44,12 @@ pub(super) fn state_after(kind: Kind, outcome: Outcome, text_bytes: u64) -> (Doc
 /// not compared as text: its pages may be pictures.
 fn state_of_text(kind: Kind, text_bytes: u64) -> (DocumentState, bool) {
     match kind {
-        Kind::Docx | Kind::Xlsx | Kind::Pptx | Kind::OpenDocument | Kind::Pdf | Kind::Rtf => match text_bytes {
-            0 => (DocumentState::NoTextFound, false),
-            _ => (DocumentState::ReadAsText, true),
-        },
+        Kind::Docx | Kind::Xlsx | Kind::Pptx | Kind::OpenDocument | Kind::Pdf | Kind::Rtf | Kind::Tiff => {
+            match text_bytes {
+                0 => (DocumentState::NoTextFound, false),
+                _ => (DocumentState::ReadAsText, true),
+            }
+        }
         Kind::Html | Kind::Mail if text_bytes > 0 => (DocumentState::ReadAsText, true),
         _ => (DocumentState::Read, true),
     }
@@ -63,12 +67,16 @@ fn state_for(reason: Reason) -> DocumentState {
         Reason::TimedOut => DocumentState::TimedOut,
         Reason::OutOfMemory => DocumentState::OutOfMemory,
         Reason::Crashed => DocumentState::Crashed,
+        Reason::NotRecognised => DocumentState::NotRecognised,
+        Reason::RecognitionTimedOut => DocumentState::RecognitionTimedOut,
+        Reason::TooManyPages => DocumentState::TooManyPages,
     }
 }
 
 /// True if the next extraction of the same document may have another outcome.
 pub(super) fn may_differ_next_time(outcome: Outcome) -> bool {
-    matches!(outcome, Outcome::Unextractable(Reason::TimedOut | Reason::OutOfMemory | Reason::Crashed))
+    use Reason::{Crashed, OutOfMemory, RecognitionTimedOut, TimedOut};
+    matches!(outcome, Outcome::Unextractable(TimedOut | OutOfMemory | Crashed | RecognitionTimedOut))
 }
 
 #[cfg(test)]
@@ -90,7 +98,7 @@ mod tests {
     }
 
     #[test]
-    fn only_text_has_text_and_only_three_reasons_may_differ_next_time() {
+    fn only_text_has_text_and_only_four_reasons_may_differ_next_time() {
         assert_eq!(state_after(Kind::Text, Outcome::Text, 5), (DocumentState::Read, true));
         assert_eq!(state_after(Kind::Other, Outcome::NoText, 0), (DocumentState::NoText, false));
         assert_eq!(state_after(Kind::Zip, Outcome::Container, 0), (DocumentState::Container, false));
@@ -108,6 +116,19 @@ mod tests {
         check(Reason::TimedOut, DocumentState::TimedOut, true);
         check(Reason::OutOfMemory, DocumentState::OutOfMemory, true);
         check(Reason::Crashed, DocumentState::Crashed, true);
+        check(Reason::NotRecognised, DocumentState::NotRecognised, false);
+        check(Reason::RecognitionTimedOut, DocumentState::RecognitionTimedOut, true);
+        check(Reason::TooManyPages, DocumentState::TooManyPages, false);
+    }
+
+    #[test]
+    fn pages_that_are_pictures_have_text_only_if_it_was_recognised() {
+        for kind in [Kind::Pdf, Kind::Tiff, Kind::Jpeg] {
+            assert_eq!(state_after(kind, Outcome::Pictures, 5), (DocumentState::PagesArePictures, false));
+            assert_eq!(state_after(kind, Outcome::Recognised, 5), (DocumentState::Recognised, true));
+        }
+        assert_eq!(state_after(Kind::Tiff, Outcome::Text, 0), (DocumentState::NoTextFound, false));
+        assert_eq!(state_after(Kind::Jpeg, Outcome::NoText, 0), (DocumentState::NoText, false));
     }
 
     #[test]

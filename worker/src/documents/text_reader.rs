@@ -13,9 +13,9 @@ use cognate_fingerprint::View;
 use cognate_proto::batch::DocumentState;
 use cognate_proto::path::DocumentPath;
 use cognate_proto::v1::FileClass;
-use cognate_view::{Kind, Parts};
+use cognate_view::{Candidate, Kind, Parts};
 
-use super::extraction::{ReaderProcesses, cannot_start};
+use super::extraction::{ReaderProcesses, RecognitionInForce, cannot_start};
 use super::file_class::HeadReader;
 use super::hashing::HashingReader;
 use super::outcome::{Fingerprinted, ReadOutcome};
@@ -34,6 +34,8 @@ use crate::records::texts::{Recording, TextsWriter};
 pub(crate) struct TextReader<'a> {
     pub(crate) view: View,
     pub(crate) processes: &'a ReaderProcesses,
+    /// The recognition of text that is in force.
+    pub(crate) recognition: RecognitionInForce,
     /// The stored texts; `None` if nothing is remembered.
     pub(crate) stored: Option<StoredTexts<'a>>,
     /// If set, hashes of message ids are sent.
@@ -52,7 +54,7 @@ pub(crate) struct StoredTexts<'a> {
 struct Inspected {
     digest: Option<[u8; 16]>,
     class: FileClass,
-    may_be_office: bool,
+    candidate: Candidate,
     hashes: FileHashes,
     read_bytes: u64,
     changed: bool,
@@ -72,13 +74,15 @@ impl<'a> TextReader<'a> {
             Ok(inspected) => inspected,
             Err(error) => return Ok(ReadOutcome::Failed(state_of(&error))),
         };
-        if self.view == View::Office && !inspected.may_be_office {
-            return Ok(ReadOutcome::Fingerprinted(Box::new(fingerprinted(inspected, PartOutcomes::outside(), stamp))));
+        if self.view == View::Office && inspected.candidate < self.recognition.least {
+            let has_pictures = inspected.candidate == Candidate::Picture;
+            let parts = PartOutcomes { has_pictures, ..PartOutcomes::outside() };
+            return Ok(ReadOutcome::Fingerprinted(Box::new(fingerprinted(inspected, parts, stamp))));
         }
         let name = file_name(path);
         // The name of an archive can decide on the names inside of it; no other extraction depends on the name.
         let hint = if inspected.class == FileClass::Archive { name.as_str() } else { "" };
-        let key = inspected.digest.map(|digest| TextKey::new(digest, hint));
+        let key = inspected.digest.map(|digest| TextKey::new(digest, hint, self.recognition.id));
         let parts = match self.read_stored(tools, path, key)? {
             Some(parts) => parts,
             None => match self.extract(tools, path, file, &name, key)? {
@@ -99,27 +103,20 @@ impl<'a> TextReader<'a> {
         known: Option<&KnownDocument>,
     ) -> io::Result<Inspected> {
         let known = known.filter(|known| self.stored.is_some() && known.hashes.kinds().contains_all(tools.hashes));
-        if let Some(KnownDocument { bytes_digest: Some(digest), class, may_be_office, hashes, .. }) = known {
-            let (class, may_be_office, hashes) = (*class, *may_be_office, hashes.clone());
-            return Ok(Inspected {
-                digest: Some(*digest),
-                class,
-                may_be_office,
-                hashes,
-                read_bytes: 0,
-                changed: false,
-            });
+        if let Some(KnownDocument { bytes_digest: Some(digest), class, candidate, hashes, .. }) = known {
+            let (class, candidate, hashes) = (*class, *candidate, hashes.clone());
+            return Ok(Inspected { digest: Some(*digest), class, candidate, hashes, read_bytes: 0, changed: false });
         }
         let head = || HeadReader::new(Paced::new(file.take(stamp.length_bytes), tools.pace, tools.cancelled));
         if self.stored.is_none() || self.view == View::Office {
             let mut head = head();
             head.fill()?;
-            let (class, may_be_office) = (head.class(), head.may_be_office());
-            let is_outside = self.view == View::Office && !may_be_office;
+            let (class, candidate) = (head.class(), head.candidate());
+            let is_outside = self.view == View::Office && candidate < self.recognition.least;
             if self.stored.is_none() || is_outside {
                 let hashes = known.map(|known| known.hashes.clone()).unwrap_or_default();
                 let read_bytes = if is_outside { head.read_bytes() } else { stamp.length_bytes };
-                return Ok(Inspected { digest: None, class, may_be_office, hashes, read_bytes, changed: false });
+                return Ok(Inspected { digest: None, class, candidate, hashes, read_bytes, changed: false });
             }
             (&mut &*file).rewind()?;
         }
@@ -131,8 +128,8 @@ impl<'a> TextReader<'a> {
         digest.copy_from_slice(&hasher.finalize().as_bytes()[..16]);
         let read_bytes = head.read_bytes();
         let changed = read_bytes != stamp.length_bytes;
-        let (class, may_be_office) = (head.class(), head.may_be_office());
-        Ok(Inspected { digest: Some(digest), class, may_be_office, hashes, read_bytes, changed })
+        let (class, candidate) = (head.class(), head.candidate());
+        Ok(Inspected { digest: Some(digest), class, candidate, hashes, read_bytes, changed })
     }
 
     fn options(&self) -> PartOptions {
@@ -172,7 +169,7 @@ impl<'a> TextReader<'a> {
         key: Option<TextKey>,
     ) -> io::Result<Option<PartOutcomes>> {
         let options = self.options();
-        let pool = self.processes.pool().map_err(cannot_start)?;
+        let pool = self.processes.pool(self.keeps_text).map_err(cannot_start)?;
         let extraction = match self.view {
             View::Office => pool.extract_unless_archive(file),
             _ => pool.extract(file, name),
@@ -186,7 +183,8 @@ impl<'a> TextReader<'a> {
         // Reading plain text again is as fast as a lookup, so it is not stored.
         let read = PartReader::new(tools, options).read(path, &mut parts, |parts, kind| {
             // An archive that stayed closed would look like one that holds nothing.
-            if matches!(kind, Kind::Text | Kind::Other) || (options.view == View::Office && !kind.is_office()) {
+            let is_office = kind.is_office() || kind.is_picture();
+            if matches!(kind, Kind::Text | Kind::Other) || (options.view == View::Office && !is_office) {
                 parts.get_mut().discard();
             }
         });
@@ -221,7 +219,8 @@ fn fingerprinted(inspected: Inspected, parts: PartOutcomes, stamp: Stamp) -> Fin
         spool_file: parts.spool_file,
         stamp,
         class: inspected.class,
-        may_be_office: inspected.may_be_office,
+        candidate: inspected.candidate,
+        has_pictures: parts.has_pictures,
         bytes_digest: inspected.digest,
         hashes: inspected.hashes,
         changing: inspected.changed,

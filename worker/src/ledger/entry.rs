@@ -111,6 +111,8 @@ pub enum Kind {
     FineChoiceRequest = 16,
     /// Fine chunks of chosen chunks.
     FineChunks = 17,
+    /// What pairs of contents truly have in common, in counts.
+    Measures = 18,
 }
 
 impl Kind {
@@ -134,6 +136,7 @@ impl Kind {
             Kind::FileHashHits => "file-hash-hits",
             Kind::FineChoiceRequest => "fine-choice-request",
             Kind::FineChunks => "fine-chunks",
+            Kind::Measures => "measures",
         }
     }
 }

@@ -110,7 +110,7 @@ fn copied(lists: &Lists, writer: &mut ListWriter<'_>, location: Location) -> io:
 
 #[cfg(test)]
 mod tests {
-    use cognate_fingerprint::{Content, ContentDigest, MethodId};
+    use cognate_fingerprint::{Content, ContentDigest, ContentSketch, MethodId};
     use cognate_proto::batch::DocumentState;
     use cognate_proto::name::RepositoryName;
     use cognate_proto::path::DocumentPath;
@@ -129,15 +129,16 @@ mod tests {
     }
 
     fn known(number: u32, location: Location) -> KnownDocument {
-        let content = Content { size_bytes: 5, chunk_count: 1, digest: ContentDigest([2; 16]) };
+        let content =
+            Content { size_bytes: 5, chunk_count: 1, digest: ContentDigest([2; 16]), sketch: ContentSketch::NONE };
         let own = StoredPart { state: DocumentState::Read, list: Some((content, location)), message_id_hash: None };
         KnownDocument {
             stamp: Stamp { length_bytes: 5, modified_ns: 1, changed_ns: 1, inode: number.into() },
             class: FileClass::Plain,
-            may_be_office: false,
+            candidate: cognate_view::Candidate::No,
             bytes_digest: None,
             hashes: Default::default(),
-            results: vec![MethodResult { method_id: MethodId([1; 16]), own, inside: 0 }],
+            results: vec![MethodResult { method_id: MethodId([1; 16]), own, inside: 0, recognition: None }],
         }
     }
 

@@ -3,7 +3,7 @@
 //! The log up to the batch that the coordinator reports as durable is what the coordinator holds; a sync sends the
 //! difference between it and the repository. Acknowledgements are not recorded, and nothing here must reach the disk in
 //! time: a log that is older than the coordinator's state is noticed, and the index starts again from the cache, under
-//! another epoch, without reading a document.
+//! another epoch, without reading a document. So does an index whose site now sends sketches and did not, or the other way round.
 
 pub(crate) mod document;
 mod log;
@@ -18,12 +18,13 @@ use cognate_proto::index_digest::{IndexDigest, RowHash};
 use cognate_proto::path::DocumentPath;
 
 use self::document::SentDocument;
-use self::log::{ContentNumbers, Log, LogRecord, SNAPSHOT_ROWS, content};
+pub(crate) use self::log::IndexUpload;
+use self::log::{ContentNumbers, Log, LogRecord, SNAPSHOT_ROWS};
 
 /// The state of one index as the coordinator holds it, as far as this site knows.
 pub(crate) struct SentState {
     log: Option<Log>,
-    epoch: u64,
+    upload: IndexUpload,
     sequence: u64,
     root: IndexDigest,
     documents: HashMap<DocumentPath, SentDocument>,
@@ -41,10 +42,10 @@ pub(crate) type HeldFiles = HashMap<ContentDigest, DocumentPath>;
 
 impl SentState {
     /// A state for a single sync: it has no log and remembers no documents.
-    pub(crate) fn ephemeral(epoch: u64) -> SentState {
+    pub(crate) fn ephemeral(upload: IndexUpload) -> SentState {
         SentState {
             log: None,
-            epoch,
+            upload,
             sequence: 0,
             root: IndexDigest::default(),
             documents: HashMap::new(),
@@ -55,16 +56,17 @@ impl SentState {
         }
     }
 
-    /// Opens the log at `path`. If there is none that can be read, starts one under `fresh_epoch`.
-    pub(crate) fn open(path: &Path, fresh_epoch: u64) -> io::Result<SentState> {
+    /// Opens the log at `path`. If there is none that can be read, or it is of contents that have sketches where `fresh` has none or
+    /// the other way round, starts one for `fresh`.
+    pub(crate) fn open(path: &Path, fresh: IndexUpload) -> io::Result<SentState> {
         if let Some(folder) = path.parent() {
             std::fs::create_dir_all(folder)?;
         }
         let log = Log::open(path)?;
-        let epoch = log.read()?.map(|(epoch, _)| epoch);
-        let mut state = SentState { log: Some(log), ..SentState::ephemeral(epoch.unwrap_or(fresh_epoch)) };
-        if epoch.is_none() {
-            state.restart(fresh_epoch)?;
+        let logged = log.read()?.map(|(upload, _)| upload).filter(|logged| logged.sketches == fresh.sketches);
+        let mut state = SentState { log: Some(log), ..SentState::ephemeral(logged.unwrap_or(fresh)) };
+        if logged.is_none() {
+            state.restart(fresh.epoch)?;
         }
         Ok(state)
     }
@@ -72,9 +74,9 @@ impl SentState {
     /// Reads everything that was ever sent of an index; `None` if there is no log.
     pub(crate) fn read(path: &Path) -> io::Result<Option<SentState>> {
         let log = Log::to_read(path);
-        let Some((epoch, mut records)) = log.read()? else { return Ok(None) };
+        let Some((upload, mut records)) = log.read()? else { return Ok(None) };
         // With a log it remembers documents. This log is never written.
-        let mut state = SentState { log: Some(log), ..SentState::ephemeral(epoch) };
+        let mut state = SentState { log: Some(log), ..SentState::ephemeral(upload) };
         while let Some(record) = records.next()? {
             if !state.replay(&record) {
                 break;
@@ -112,7 +114,12 @@ impl SentState {
 
     /// The epoch of the index.
     pub(crate) fn epoch(&self) -> u64 {
-        self.epoch
+        self.upload.epoch
+    }
+
+    /// True if contents go with their sketches.
+    pub(crate) fn has_sketches(&self) -> bool {
+        self.upload.sketches
     }
 
     /// The number of the last batch that was sent, or 0.
@@ -146,10 +153,11 @@ impl SentState {
 
     /// Starts the index again, empty.
     pub(crate) fn restart(&mut self, epoch: u64) -> io::Result<()> {
+        let upload = IndexUpload { epoch, ..self.upload };
         if let Some(log) = &mut self.log {
-            log.restart(epoch)?;
+            log.restart(upload)?;
         }
-        *self = SentState { log: self.log.take(), ..SentState::ephemeral(epoch) };
+        *self = SentState { log: self.log.take(), ..SentState::ephemeral(upload) };
         Ok(())
     }
 
@@ -169,14 +177,18 @@ impl SentState {
     /// The size of a document in the index, if it has a content.
     pub(crate) fn size_of(&self, path: &DocumentPath) -> Option<u64> {
         let digest = self.documents.get(path)?.content?;
-        self.contents.get(&digest).map(|(size_bytes, _)| *size_bytes)
+        self.contents.get(&digest).map(|numbers| numbers.size_bytes)
     }
 
     /// Adds a content to the batch that is being filled.
     pub(crate) fn add_content(&mut self, content: &Content) {
-        let numbers = (content.size_bytes, content.chunk_count);
-        if self.contents.insert(content.digest, numbers).is_none() {
-            self.root.add(RowHash::of_content(content.digest, content.size_bytes, content.chunk_count));
+        self.add_numbers(content.digest, numbers(content));
+    }
+
+    fn add_numbers(&mut self, digest: ContentDigest, numbers: ContentNumbers) {
+        if self.contents.insert(digest, numbers).is_none() {
+            let ContentNumbers { size_bytes, chunk_count, sketch_digest } = numbers;
+            self.root.add(RowHash::of_content(digest, size_bytes, chunk_count, sketch_digest));
         }
     }
 
@@ -218,7 +230,8 @@ impl SentState {
         self.sequence += 1;
         self.rows_logged += documents.len();
         if let Some(log) = &mut self.log {
-            log.append(&LogRecord::new(self.sequence, documents, contents))?;
+            let contents: Vec<_> = contents.iter().map(|content| (content.digest, numbers(content))).collect();
+            log.append(&LogRecord::new(self.sequence, documents, &contents))?;
         }
         Ok(self.sequence)
     }
@@ -232,11 +245,11 @@ impl SentState {
         }
         let mut documents: Vec<_> = self.documents.iter().map(|(path, sent)| sent.with_path(path.clone())).collect();
         documents.sort_by(|a, b| a.path.cmp(&b.path));
-        let contents: Vec<_> = self.contents.iter().map(|(digest, numbers)| content(*digest, *numbers)).collect();
+        let contents: Vec<_> = self.contents.iter().map(|(digest, numbers)| (*digest, *numbers)).collect();
         let sequence = self.sequence;
         let rows = documents.chunks(SNAPSHOT_ROWS).map(|rows| LogRecord::new(sequence, rows, &[]));
         log.replace(
-            self.epoch,
+            self.upload,
             rows.chain(contents.chunks(SNAPSHOT_ROWS).map(|rows| LogRecord::new(sequence, &[], rows))),
         )?;
         self.rows_logged = self.documents.len();
@@ -246,12 +259,17 @@ impl SentState {
     /// Applies a logged record; `false` if it is not valid.
     fn replay(&mut self, record: &LogRecord) -> bool {
         let Some(documents) = record.documents() else { return false };
-        record.contents().for_each(|content| self.add_content(&content));
+        record.contents().for_each(|(digest, numbers)| self.add_numbers(digest, numbers));
         documents.iter().for_each(|row| self.add_document(row));
         self.rows_logged += documents.len();
         self.sequence = record.sequence;
         true
     }
+}
+
+fn numbers(content: &Content) -> ContentNumbers {
+    let Content { size_bytes, chunk_count, sketch, .. } = *content;
+    ContentNumbers { size_bytes, chunk_count, sketch_digest: sketch.digest() }
 }
 
 #[cfg(test)]

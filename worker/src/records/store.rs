@@ -6,14 +6,14 @@ use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, Weak};
 use std::time::Duration;
 
-use cognate_fingerprint::{ContentDigest, MethodId, Tag};
+use cognate_fingerprint::{ContentDigest, MethodId};
 use cognate_proto::name::RepositoryName;
 use cognate_proto::scope::ScopeId;
 
 use super::cache::Cache;
 use super::cache::known::StoredPart;
 use super::lists::Lists;
-use super::sent_state::{HeldFiles, SentState};
+use super::sent_state::{HeldFiles, IndexUpload, SentState};
 use super::texts::Texts;
 use crate::error::{SiteError, SyncError};
 
@@ -92,22 +92,22 @@ impl Records {
         Ok(Some(open))
     }
 
-    /// Opens the sent state of an index, or starts it under `fresh_epoch`.
+    /// Opens the sent state of an index, or starts it for the upload `fresh`.
     pub(crate) fn sent_state(
         &self,
         repository: &RepositoryName,
         method_id: MethodId,
         scope: Option<ScopeId>,
-        fresh_epoch: u64,
+        fresh: IndexUpload,
     ) -> Result<SentState, SyncError> {
         if !self.remember {
-            return Ok(SentState::ephemeral(fresh_epoch));
+            return Ok(SentState::ephemeral(fresh));
         }
         let log = self.sent_log(repository, method_id, scope);
         if scope.is_some() {
             remove_old_refinements(&log).map_err(|source| self.failure(source))?;
         }
-        SentState::open(&log, fresh_epoch).map_err(|source| self.failure(source))
+        SentState::open(&log, fresh).map_err(|source| self.failure(source))
     }
 
     /// Everything that was ever sent of the index of a complete repository; `None` if nothing was.
@@ -125,9 +125,8 @@ impl Records {
         &self,
         repository: &RepositoryName,
         method_id: MethodId,
-        chosen: &HashMap<ContentDigest, Vec<Tag>>,
+        is_chosen: impl Fn(&ContentDigest) -> bool,
     ) -> Result<HeldFiles, SyncError> {
-        let is_chosen = |content: &ContentDigest| chosen.contains_key(content);
         if self.remember {
             let sent = self.read_sent_state(repository, method_id)?;
             return Ok(sent.map(|sent| sent.documents_with_contents(is_chosen)).unwrap_or_default());
@@ -210,7 +209,7 @@ fn remove_old_refinements(log: &Path) -> io::Result<()> {
 
 #[cfg(test)]
 mod tests {
-    use cognate_fingerprint::{Content, ContentDigest};
+    use cognate_fingerprint::{Content, ContentDigest, ContentSketch};
     use cognate_proto::batch::DocumentState;
 
     use super::*;
@@ -237,9 +236,10 @@ mod tests {
     #[test]
     fn a_site_that_remembers_nothing_has_no_cache_and_no_sent_log() {
         let folder = tempfile::tempdir().unwrap();
+        let fresh = IndexUpload { epoch: 5, sketches: false };
         let (records, repository, method_id) = (open(folder.path(), false), RepositoryName::main(), MethodId([1; 16]));
         assert!(records.cache().unwrap().is_none());
-        assert_eq!(records.sent_state(&repository, method_id, None, 5).unwrap().epoch(), 5);
+        assert_eq!(records.sent_state(&repository, method_id, None, fresh).unwrap().epoch(), 5);
         assert!(!records.was_sent(&repository, method_id, None));
         assert!(records.read_sent_state(&repository, method_id).unwrap().is_none());
     }
@@ -247,9 +247,10 @@ mod tests {
     #[test]
     fn a_sent_state_keeps_its_epoch_and_belongs_to_one_index() {
         let folder = tempfile::tempdir().unwrap();
+        let fresh = |epoch| IndexUpload { epoch, sketches: true };
         let (records, repository, method_id) = (open(folder.path(), true), RepositoryName::main(), MethodId([1; 16]));
-        assert_eq!(records.sent_state(&repository, method_id, None, 5).unwrap().epoch(), 5);
-        assert_eq!(records.sent_state(&repository, method_id, None, 6).unwrap().epoch(), 5);
+        assert_eq!(records.sent_state(&repository, method_id, None, fresh(5)).unwrap().epoch(), 5);
+        assert_eq!(records.sent_state(&repository, method_id, None, fresh(6)).unwrap().epoch(), 5);
         assert!(records.was_sent(&repository, method_id, None));
         assert!(!records.was_sent(&repository, method_id, Some(ScopeId([2; 16]))));
         assert!(!records.was_sent(&repository, MethodId([2; 16]), None));
@@ -259,7 +260,8 @@ mod tests {
     fn a_part_is_lost_when_its_list_file_is() {
         let folder = tempfile::tempdir().unwrap();
         let records = open(folder.path(), false);
-        let content = Content { size_bytes: 5, chunk_count: 1, digest: ContentDigest([2; 16]) };
+        let content =
+            Content { size_bytes: 5, chunk_count: 1, digest: ContentDigest([2; 16]), sketch: ContentSketch::NONE };
         let part = |file| StoredPart {
             state: DocumentState::Read,
             list: Some((content, Location { file, ..Location::default() })),

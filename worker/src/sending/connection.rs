@@ -17,8 +17,8 @@ use cognate_proto::v1::fine_chunks_request::Message as FineUp;
 use cognate_proto::v1::worker_client::WorkerClient;
 use cognate_proto::v1::{
     AttachRequest, AttachResponse, EnrollRequest, EnrollResponse, FileHashHitsRequest, FileHashesRequest,
-    FineChoiceRequest, FineChunksRequest, Hello, PushRequest, PushResponse, ReceivedIndex, ReceivedRequest,
-    RenewRequest, RenewResponse, ResultsRequest, ResultsResponse, ScopeRequest,
+    FineChoiceRequest, FineChunksRequest, Hello, MeasureAnswer, PushRequest, PushResponse, ReceivedIndex,
+    ReceivedRequest, RenewRequest, RenewResponse, ResultsRequest, ResultsResponse, ScopeRequest,
 };
 use tokio::sync::mpsc;
 use tokio_stream::wrappers::ReceiverStream;
@@ -190,6 +190,16 @@ impl Connection {
         let mut worker = self.worker()?;
         let sending = worker.fine_chunks(tokio_stream::iter(requests));
         tokio::time::timeout(ANSWER_MAX, sending).await.map_err(late)??;
+        Ok(())
+    }
+
+    /// Sends the counts of a query for the exact measure.
+    pub(crate) async fn measures(&self, answer: MeasureAnswer) -> Result<(), SyncError> {
+        self.log.record(Kind::Measures, &answer, || None)?;
+        self.log.sync()?;
+        let late = |_| Status::deadline_exceeded("the coordinator did not answer");
+        let mut worker = self.worker()?;
+        tokio::time::timeout(ANSWER_MAX, worker.measures(answer)).await.map_err(late)??;
         Ok(())
     }
 

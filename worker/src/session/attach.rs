@@ -14,8 +14,8 @@ use cognate_proto::name::one_line;
 use cognate_proto::v1::attach_request::Message as Up;
 use cognate_proto::v1::attach_response::Message as Down;
 use cognate_proto::v1::{
-    Assignment, AttachRequest, Cancel, Credit, FileHashQuery, FineQuery, KeepAlive, Resend, SiteState, SyncEnded,
-    Welcome,
+    Assignment, AttachRequest, Cancel, Credit, FileHashQuery, FineQuery, KeepAlive, MeasureQuery, Resend, SiteState,
+    SyncEnded, Welcome,
 };
 use tokio::sync::mpsc;
 use tokio::task::{JoinError, JoinSet};
@@ -25,6 +25,7 @@ use tonic::transport::Channel;
 use super::fine_task::run_fine_query;
 use super::hello::hello;
 use super::history::{ASSIGNMENTS_MAX, AssignmentHistory};
+use super::measure_task::run_measure_query;
 use super::own_sync::OwnSyncRequest;
 use super::query_task::run_query;
 use super::site::Site;
@@ -175,6 +176,7 @@ impl<'a> Session<'a> {
             Down::Resend(resend) => self.resend(resend).await?,
             Down::FileHashQuery(query) => self.start_query(query)?,
             Down::FineQuery(query) => self.start_fine_query(query)?,
+            Down::MeasureQuery(query) => self.start_measure_query(query)?,
             Down::Cancel(cancel) => self.cancel(cancel)?,
             Down::Credit(credit) => self.set_credit(credit)?,
             Down::Result(notice) => {
@@ -287,6 +289,15 @@ impl<'a> Session<'a> {
         }
         let task = self.task(0);
         self.tasks.spawn(run_fine_query(task, query));
+        Ok(())
+    }
+
+    fn start_measure_query(&mut self, query: MeasureQuery) -> Result<(), SiteError> {
+        if self.cancels.len() >= ASSIGNMENTS_MAX {
+            return violation(format!("more than {ASSIGNMENTS_MAX} queries and assignments at a time"));
+        }
+        let task = self.task(0);
+        self.tasks.spawn(run_measure_query(task, query));
         Ok(())
     }
 

@@ -14,7 +14,7 @@ use crate::sync::fine::FineChunks;
 
 /// The longest wait for the hours or the end of a pause: the scan goes on without the fine chunks of a site that does not
 /// read now.
-const OPEN_MAX: Duration = Duration::from_secs(1);
+pub(super) const OPEN_MAX: Duration = Duration::from_secs(1);
 
 /// Answers a query for fine chunks.
 pub(super) async fn run_fine_query(task: Task, query: FineQuery) -> TaskEnd {

@@ -7,11 +7,12 @@ use std::path::PathBuf;
 use std::sync::Arc;
 
 use cognate_fingerprint::{Key, Method, View};
+use cognate_proto::measure::{ContentPair, unpack_pairs};
 use cognate_proto::name::RepositoryName;
 use cognate_proto::scope::{ScopeAnnouncement, ScopeError};
 use cognate_proto::selection::{Selection, SelectionRule};
 use cognate_proto::spec;
-use cognate_proto::v1::{Assignment, FineQuery, Resend};
+use cognate_proto::v1::{Assignment, FineQuery, MeasureQuery, Resend};
 
 use crate::error::SyncError;
 use crate::policy::Policy;
@@ -96,6 +97,27 @@ impl Offer {
         self.job(0, repository, method, Selection::all(), query.follow_symlinks)
     }
 
+    /// Checks a query for the exact measure of pairs: the policy must allow it, and the method that their contents were sent
+    /// under. Returns a job for each of its repositories.
+    pub(crate) fn check_measure(&self, query: &MeasureQuery) -> Result<(Vec<Job>, Vec<ContentPair>), SyncError> {
+        let spec = query.method.as_ref().ok_or_else(|| refused(&"it names no method"))?;
+        let method = Method::try_from(spec).map_err(|error| refused(&error))?;
+        self.check_method_id(&method, &spec.method_id)?;
+        if !(1..=self.repositories.len()).contains(&query.repositories.len()) {
+            return Err(refused(&"it names no repository, or more than this site offers"));
+        }
+        let (keyed, across_parties) = (self.key.is_keyed(), query.across_parties);
+        let mut jobs = Vec::new();
+        for name in &query.repositories {
+            let repository: RepositoryName = name.parse().map_err(|error| refused(&error))?;
+            self.policy.check(&repository, &method, keyed, across_parties).map_err(SyncError::Policy)?;
+            jobs.push(self.job(0, repository, method, Selection::all(), query.follow_symlinks)?);
+        }
+        self.policy.check_measure(keyed, across_parties).map_err(SyncError::Policy)?;
+        let pairs = unpack_pairs(&query.contents);
+        Ok((jobs, pairs.map_err(|error| SyncError::Violation(format!("it sent a query with {error}")))?))
+    }
+
     /// Checks a resend: this site must have sent something of the index. Returns its assignment, or the number of the
     /// refused one.
     pub(crate) fn check_resend(&self, resend: Resend) -> Result<Assignment, (u64, SyncError)> {
@@ -175,6 +197,7 @@ mod tests {
     use cognate_proto::v1::MethodSpec;
 
     use super::*;
+    use crate::records::sent_state::IndexUpload;
 
     fn with_offer(check: impl FnOnce(&Offer)) {
         let folder = tempfile::tempdir().unwrap();
@@ -214,6 +237,31 @@ mod tests {
             let mut spec = assignment(1000).method.unwrap();
             spec.method_id = vec![1; 16];
             refuses(Assignment { method: Some(spec), ..assignment(1000) }, "the coordinator expects method id");
+        });
+    }
+
+    #[test]
+    fn a_query_for_the_exact_measure_is_of_own_repositories_and_of_pairs() {
+        with_offer(|offer| {
+            let spec = MethodSpec { method_id: method(1000).id(&Key::none()).0.to_vec(), ..(&method(1000)).into() };
+            let query = |repositories: &[&str], contents: usize| MeasureQuery {
+                query: 1,
+                repositories: repositories.iter().map(|name| (*name).to_owned()).collect(),
+                method: Some(spec.clone()),
+                contents: vec![7; 16 * contents],
+                ..MeasureQuery::default()
+            };
+            let (jobs, pairs) = offer.check_measure(&query(&["kb"], 6)).unwrap();
+            assert_eq!((jobs.len(), jobs[0].path.to_str(), pairs.len()), (1, Some("/srv/kb"), 3));
+            let error = |query: &MeasureQuery| offer.check_measure(query).err().unwrap();
+            assert!(matches!(error(&query(&["other"], 2)), SyncError::UnknownRepository(_)));
+            assert!(error(&query(&[], 2)).to_string().contains("names no repository"));
+            assert!(error(&query(&["kb", "kb"], 2)).to_string().contains("more than this site offers"));
+            assert!(matches!(error(&query(&["kb"], 3)), SyncError::Violation(_)));
+            assert!(matches!(error(&query(&["kb"], 0)), SyncError::Violation(_)));
+            let other = MethodSpec { method_id: vec![1; 16], ..spec.clone() };
+            let other = MeasureQuery { method: Some(other), ..query(&["kb"], 2) };
+            assert!(matches!(error(&other), SyncError::MethodId { .. }));
         });
     }
 
@@ -259,7 +307,10 @@ mod tests {
             };
             let (number, error) = offer.check_resend(resend(&method_id.0)).unwrap_err();
             assert!(number == 5 && error.to_string().contains("nothing was ever sent"), "{error}");
-            offer.records.sent_state(&"kb".parse().unwrap(), method_id, None, 7).unwrap();
+            offer
+                .records
+                .sent_state(&"kb".parse().unwrap(), method_id, None, IndexUpload { epoch: 7, sketches: true })
+                .unwrap();
             assert_eq!(offer.check_resend(resend(&method_id.0)).unwrap().assignment, 5);
             assert_eq!(offer.check_resend(Resend::default()).unwrap_err().0, 0);
         });

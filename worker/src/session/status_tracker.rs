@@ -212,6 +212,10 @@ fn reason(state: DocumentState) -> &'static str {
         DocumentState::OutOfMemory => "unextractable: took too much memory",
         DocumentState::Crashed => "unextractable: the reader crashed",
         DocumentState::NoTextFound => "not compared by text: no text was found in it",
+        DocumentState::PagesArePictures => "not compared by text: its pages are pictures",
+        DocumentState::NotRecognised => "not compared by text: its pages could not be recognised",
+        DocumentState::RecognitionTimedOut => "not compared by text: recognising its pages took too long",
+        DocumentState::TooManyPages => "not compared by text: it has more pictures of pages than policy.ocr.pages_max",
         DocumentState::TextKept => "not compared by text: the policy of this site does not allow it",
         _ => "unreadable",
     }

@@ -10,6 +10,7 @@ use cognate_fingerprint::View;
 use cognate_proto::batch::{DocumentRow, DocumentState};
 use cognate_proto::path::DocumentPath;
 use cognate_proto::v1::{SkipReason, SyncSummary};
+use cognate_view::Candidate;
 
 use super::index_sender::IndexSender;
 use super::job::{SyncOutcome, UNREADABLE_MAX};
@@ -63,7 +64,7 @@ impl<'a> Collector<'a> {
         (sent, push): (SentState, Push),
         skipped: &'a Skipped,
     ) -> Collector<'a> {
-        let SyncContext { job, records, cache, counters, .. } = context;
+        let SyncContext { job, records, cache, counters, recognition, .. } = context;
         Collector {
             context,
             times,
@@ -71,7 +72,7 @@ impl<'a> Collector<'a> {
             entries_before: counters.entries_seen.load(Ordering::Relaxed),
             skipped,
             sender: IndexSender::new(records, sent, push),
-            memory: Memory::new(cache, &records.lists, &job.repository, job.method_id),
+            memory: Memory::new(cache, &records.lists, &job.repository, (job.method_id, recognition.id)),
             failed: Vec::new(),
             unselected: HashSet::new(),
             files: 0,
@@ -215,6 +216,7 @@ impl<'a> Collector<'a> {
             census: self.classes.rows(),
             estimate: None,
             refined: chosen.map(|chosen| chosen.summary(self.outdated)),
+            recognition: String::new(),
         };
         SyncOutcome {
             summary,
@@ -272,7 +274,7 @@ impl<'a> Collector<'a> {
     fn collect_stored(&mut self, path: DocumentPath, stored: StoredDocument) -> Result<(), Stopped> {
         let StoredDocument { known, result, inside } = stored;
         self.classes.count(known.class, known.stamp.length_bytes);
-        self.list_office(known.may_be_office, &path);
+        self.list_office(known.candidate, &path);
         for (path, part) in inside {
             self.send_part(path, part.into(), known.stamp)?;
         }
@@ -286,7 +288,7 @@ impl<'a> Collector<'a> {
         earlier: Option<KnownDocument>,
     ) -> Result<(), Stopped> {
         self.classes.count(done.class, done.stamp.length_bytes);
-        self.list_office(done.may_be_office, &path);
+        self.list_office(done.candidate, &path);
         self.memory.remember(&path, &done, earlier);
         let with_state = |outcome: PartOutcome| match done.changing && outcome.state.has_content() {
             true => PartOutcome { state: DocumentState::Changing, ..outcome },
@@ -300,8 +302,9 @@ impl<'a> Collector<'a> {
         Ok(())
     }
 
-    fn list_office(&mut self, may_be_office: bool, path: &DocumentPath) {
-        if let Some(list) = self.office.as_mut().filter(|_| may_be_office) {
+    fn list_office(&mut self, candidate: Candidate, path: &DocumentPath) {
+        let is_read = candidate >= self.context.recognition.least;
+        if let Some(list) = self.office.as_mut().filter(|_| is_read) {
             list.add(path);
         }
     }

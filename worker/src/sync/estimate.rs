@@ -5,6 +5,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, Instant};
 
 use cognate_fingerprint::View;
+use cognate_proto::limits::SKETCH_BYTES_MAX;
 use cognate_proto::v1::{Estimate, SyncSummary};
 
 use super::job::Job;
@@ -18,7 +19,7 @@ use crate::records::stamp::Stamp;
 const WALK_MAX: Duration = Duration::from_secs(10);
 /// Bytes that a chunk adds to a batch: its tag and its length.
 const CHUNK_BYTES_SENT: u64 = 18;
-/// Bytes that a document adds besides its path: state, digest, time.
+/// Bytes that a document adds besides its path and its sketch: state, digest, time.
 const DOCUMENT_BYTES_SENT: u64 = 24;
 
 /// Estimates a sync; `bytes_per_second` is the speed of the last one.
@@ -33,6 +34,7 @@ pub(crate) fn estimate(
     let cache = syncs.records.cache()?;
     // Whether a single document was sent would show only in the sent log, which is large.
     let was_sent = syncs.records.was_sent(&job.repository, job.method_id, None);
+    let sketches = syncs.sends_sketches(job);
     let mut estimate = Estimate { bytes_per_second, ..Estimate::default() };
     let began = Instant::now();
     let walked = walk(&root, &job.selection, &Arc::new(Skipped::default()), |entry| {
@@ -48,13 +50,17 @@ pub(crate) fn estimate(
             let known = known
                 .filter(|known| known.stamp == stamp && known.hashes.kinds().contains_all(syncs.settings.file_hashes));
             // Of a file that was never read, nobody knows the kind.
-            if job.method.view() == View::Office && !known.as_ref().is_some_and(|known| known.may_be_office) {
+            let least = syncs.processes.recognition(job.keeps_text).least;
+            if job.method.view() == View::Office && known.as_ref().is_none_or(|known| known.candidate < least) {
                 return true;
             }
             // Documents inside of a document are not looked up for an estimate.
             let result = known.as_ref().and_then(|known| known.result(job.method_id));
             let chunks = result.map(|result| result.own.list.map_or(0, |(content, _)| content.chunk_count));
-            add_document(&mut estimate, job, stamp.length_bytes, path.as_bytes().len(), (chunks, was_sent));
+            // A path is sent without the part that it shares with the previous one: about half of it.
+            let own_bytes =
+                path.as_bytes().len() as u64 / 2 + if sketches { sketch_bytes(stamp.length_bytes) } else { 0 };
+            add_document(&mut estimate, job, stamp.length_bytes, own_bytes, (chunks, was_sent));
         }
         true
     });
@@ -65,13 +71,18 @@ pub(crate) fn estimate(
     Ok(SyncSummary { estimate: Some(estimate), ..SyncSummary::default() })
 }
 
-/// Adds a document to an estimate. `chunks` is its number of chunks, if its stored result is used; `was_sent` is true if
+/// Bytes of the sketch of a document, roughly: one window in 32 is sampled, and a value has four bytes.
+fn sketch_bytes(length_bytes: u64) -> u64 {
+    (length_bytes / 8).min(SKETCH_BYTES_MAX as u64)
+}
+
+/// Adds a document to an estimate. `own_bytes` are those of its path and sketch. `chunks` is its number of chunks, if its stored result is used; `was_sent` is true if
 /// stored results were sent before.
 fn add_document(
     estimate: &mut Estimate,
     job: &Job,
     length_bytes: u64,
-    path_bytes: usize,
+    own_bytes: u64,
     (chunks, was_sent): (Option<u64>, bool),
 ) {
     estimate.documents += 1;
@@ -82,8 +93,7 @@ fn add_document(
     }
     if chunks.is_none() || !was_sent {
         let chunks = chunks.unwrap_or_else(|| job.method.features_expected(length_bytes));
-        // A path is sent without the part that it shares with the previous one: about half of it.
-        estimate.send_bytes += chunks * CHUNK_BYTES_SENT + DOCUMENT_BYTES_SENT + path_bytes as u64 / 2;
+        estimate.send_bytes += chunks * CHUNK_BYTES_SENT + DOCUMENT_BYTES_SENT + own_bytes;
     }
 }
 
@@ -94,6 +104,11 @@ mod tests {
     use cognate_proto::selection::Selection;
 
     use super::*;
+
+    #[test]
+    fn the_sketch_of_a_short_document_costs_less() {
+        assert_eq!([0, 31, 320, 10_000].map(sketch_bytes), [0, 3, 40, 67]);
+    }
 
     #[test]
     fn documents_that_were_read_and_sent_cost_nothing() {
@@ -114,7 +129,7 @@ mod tests {
         };
         let check = |chunks, was_sent, unread, send_bytes| {
             let mut estimate = Estimate::default();
-            add_document(&mut estimate, &job, 10_000, 8, (chunks, was_sent));
+            add_document(&mut estimate, &job, 10_000, 4, (chunks, was_sent));
             assert_eq!((estimate.documents, estimate.size_bytes), (1, 10_000));
             assert_eq!((estimate.unread_documents, estimate.send_bytes), (unread, send_bytes), "{chunks:?} {was_sent}");
         };

@@ -9,7 +9,7 @@ use std::io;
 use std::sync::atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex};
 
-use cognate_fingerprint::{Chunk, ContentDigest, FineChunk, FineCutter, Tag};
+use cognate_fingerprint::{Chunk, ChunkVisitor, ContentDigest, FineChunk, FineCutter, Tag};
 use cognate_proto::file_hash::HashKinds;
 use cognate_proto::fine::{FineChoice, FineTables};
 use cognate_proto::path::DocumentPath;
@@ -64,7 +64,7 @@ impl Syncs {
             job,
             root: &root,
             cache: cache.as_deref(),
-            files: self.files_with_contents(job, &chosen)?,
+            files: self.files_with_contents(job, |content| chosen.contains_key(content))?,
             next: AtomicUsize::new(0),
             found: Mutex::default(),
             chosen,
@@ -92,12 +92,12 @@ impl Syncs {
     }
 
     /// The files that had these contents when they were last sent, ascending, each with its contents.
-    fn files_with_contents(
+    pub(super) fn files_with_contents(
         &self,
         job: &Job,
-        chosen: &HashMap<ContentDigest, Vec<Tag>>,
+        is_chosen: impl Fn(&ContentDigest) -> bool,
     ) -> Result<Vec<(DocumentPath, Vec<ContentDigest>)>, SyncError> {
-        let documents = self.records.documents_with_contents(&job.repository, job.method_id, chosen)?;
+        let documents = self.records.documents_with_contents(&job.repository, job.method_id, is_chosen)?;
         let mut files: BTreeMap<DocumentPath, Vec<ContentDigest>> = BTreeMap::new();
         for (content, path) in documents {
             // A document inside of another is read with the outer file.
@@ -115,22 +115,8 @@ impl Syncs {
         let visitor = move |chunk: &Chunk, bytes: &[u8]| {
             of_visitor.lock().expect("nothing panics while it is held").take(chunk, bytes, &cutter);
         };
-        let fingerprinter = job.method.visiting_fingerprinter(&self.settings.key, Box::new(visitor));
-        let fingerprinter = fingerprinter.ok_or_else(|| io::Error::other("the method has no chunks"))?;
         let all = Selection::all();
-        let mut reader = Reader {
-            selection: &all,
-            clock: self.settings.clock,
-            text: self.text_reader(job, cache),
-            tools: Tools {
-                root,
-                lists: &self.records.lists,
-                fingerprinter,
-                hashes: HashKinds::NONE,
-                pace: &self.pace,
-                cancelled,
-            },
-        };
+        let mut reader = self.chunk_reader((job, root, cache), Box::new(visitor), &all, cancelled)?;
         while let Some((path, contents)) = shared.files.get(shared.next.fetch_add(1, Ordering::Relaxed)) {
             if cancelled.load(Ordering::Relaxed) {
                 break;
@@ -146,6 +132,32 @@ impl Syncs {
         drop(reader);
         let mut cut = cut.lock().expect("nothing panicked while it was held");
         Ok(std::mem::take(&mut cut.tables).finish())
+    }
+}
+
+impl Syncs {
+    /// A reader of documents that shows their chunks to a visitor, and sends nothing.
+    pub(super) fn chunk_reader<'a>(
+        &'a self,
+        (job, root, cache): (&Job, &'a Root, Option<&'a Cache>),
+        visitor: Box<ChunkVisitor>,
+        selection: &'a Selection,
+        cancelled: &'a AtomicBool,
+    ) -> io::Result<Reader<'a>> {
+        let fingerprinter = job.method.visiting_fingerprinter(&self.settings.key, visitor);
+        Ok(Reader {
+            selection,
+            clock: self.settings.clock,
+            text: self.text_reader(job, cache),
+            tools: Tools {
+                root,
+                lists: &self.records.lists,
+                fingerprinter: fingerprinter.ok_or_else(|| io::Error::other("the method has no chunks"))?,
+                hashes: HashKinds::NONE,
+                pace: &self.pace,
+                cancelled,
+            },
+        })
     }
 }
 

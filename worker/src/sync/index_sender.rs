@@ -2,7 +2,7 @@
 
 use std::io;
 
-use cognate_fingerprint::Content;
+use cognate_fingerprint::{Content, ContentSketch};
 use cognate_proto::batch::{BatchBuilder, DocumentRow, DocumentState};
 use cognate_proto::limits::CONTENT_CHUNKS_MAX;
 use cognate_proto::path::DocumentPath;
@@ -100,6 +100,8 @@ impl<'a> IndexSender<'a> {
     }
 
     fn add_content(&mut self, content: &Content, chunks: Chunks) -> Result<(), Stopped> {
+        let sketch = if self.sent.has_sketches() { content.sketch } else { ContentSketch::NONE };
+        let content = &Content { sketch, ..*content };
         let is_short = content.chunk_count <= CONTENT_CHUNKS_MAX as u64;
         self.batch_chunks += if is_short { content.chunk_count } else { 0 };
         match chunks {

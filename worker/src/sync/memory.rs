@@ -21,6 +21,8 @@ pub(super) struct Memory<'a> {
     lists: &'a Lists,
     repository: &'a RepositoryName,
     method_id: MethodId,
+    /// The recognition of text that is in force.
+    recognition: u64,
     writer: ListWriter<'a>,
     /// Lists that this sync has stored, by the digest of their content.
     stored: HashMap<ContentDigest, Location>,
@@ -36,13 +38,14 @@ impl<'a> Memory<'a> {
         cache: Option<&'a Cache>,
         lists: &'a Lists,
         repository: &'a RepositoryName,
-        method_id: MethodId,
+        (method_id, recognition): (MethodId, u64),
     ) -> Memory<'a> {
         Memory {
             cache,
             lists,
             repository,
             method_id,
+            recognition,
             writer: lists.writer(),
             stored: HashMap::new(),
             used_spools: HashSet::new(),
@@ -110,7 +113,8 @@ impl<'a> Memory<'a> {
             inside.push((path.clone(), self.part(outcome)?));
         }
         let count = u32::try_from(inside.len()).map_err(|_| io::Error::other("too many documents inside of one"))?;
-        let result = MethodResult { method_id: self.method_id, own, inside: count };
+        let recognition = done.has_pictures.then_some(self.recognition);
+        let result = MethodResult { method_id: self.method_id, own, inside: count, recognition };
         Ok(Change { path, known: Some(merged(done, earlier, result)), inside: Some((self.method_id, inside)) })
     }
 
@@ -156,7 +160,7 @@ fn merged(done: &Fingerprinted, earlier: Option<KnownDocument>, result: MethodRe
     KnownDocument {
         stamp: done.stamp,
         class: done.class,
-        may_be_office: done.may_be_office,
+        candidate: done.candidate,
         bytes_digest,
         hashes: done.hashes.clone(),
         results,
@@ -178,7 +182,7 @@ mod tests {
 
     fn result(method: u8, inside: u32) -> MethodResult {
         let own = StoredPart { state: DocumentState::Container, list: None, message_id_hash: None };
-        MethodResult { method_id: MethodId([method; 16]), own, inside }
+        MethodResult { method_id: MethodId([method; 16]), own, inside, recognition: None }
     }
 
     fn done(stamp: Stamp, bytes_digest: Option<[u8; 16]>) -> Fingerprinted {
@@ -188,7 +192,8 @@ mod tests {
             spool_file: None,
             stamp,
             class: FileClass::Archive,
-            may_be_office: false,
+            candidate: cognate_view::Candidate::No,
+            has_pictures: false,
             bytes_digest,
             hashes: FileHashes::default(),
             changing: false,
@@ -201,7 +206,7 @@ mod tests {
         Some(KnownDocument {
             stamp,
             class: FileClass::Archive,
-            may_be_office: false,
+            candidate: cognate_view::Candidate::No,
             bytes_digest: Some([9; 16]),
             hashes: FileHashes::default(),
             results: vec![result(1, 1), result(2, 2)],
@@ -225,7 +230,7 @@ mod tests {
         let cache = Cache::open(&folder.path().join("cache")).unwrap();
         let lists = Lists::open(&folder.path().join("lists")).unwrap();
         let repository = RepositoryName::main();
-        let mut memory = Memory::new(Some(&cache), &lists, &repository, MethodId([1; 16]));
+        let mut memory = Memory::new(Some(&cache), &lists, &repository, (MethodId([1; 16]), 0));
         let path = |name: &str| DocumentPath::new(name.as_bytes()).unwrap();
         memory.remember(&path("settled"), &done(stamp(1), None), None);
         memory.remember(&path("racy"), &Fingerprinted { settled: false, ..done(stamp(1), None) }, None);

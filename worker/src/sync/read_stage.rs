@@ -16,6 +16,7 @@ use cognate_proto::path::DocumentPath;
 use super::job::{Counters, Job};
 use super::office::OfficeLists;
 use super::refine::ChosenDocuments;
+use crate::documents::extraction::RecognitionInForce;
 use crate::documents::outcome::{Fingerprinted, ReadOutcome};
 use crate::documents::reader::Reader;
 use crate::documents::root::Root;
@@ -40,6 +41,8 @@ pub(super) struct SyncContext<'a> {
     pub(super) cache: Option<&'a Cache>,
     /// The kinds of hashes that this site stores of its files.
     pub(super) file_hashes: HashKinds,
+    /// The recognition of text that is in force.
+    pub(super) recognition: RecognitionInForce,
     pub(super) counters: &'a Counters,
     pub(super) cancelled: &'a AtomicBool,
 }
@@ -92,13 +95,17 @@ impl Remembered for CachedDocument<'_> {
     }
 
     fn stored(&self) -> Option<Self::Stored> {
-        let SyncContext { job, records, file_hashes, .. } = self.context;
+        let SyncContext { job, records, file_hashes, recognition, .. } = self.context;
         if job.keeps_text {
             // It may be of a time when the policy gave the text.
             return None;
         }
         let (repository, method_id) = (&job.repository, job.method_id);
-        stored_result(self.cache, records, (repository, self.path), self.known, method_id, file_hashes)
+        let (result, inside) =
+            stored_result(self.cache, records, (repository, self.path), self.known, method_id, file_hashes)?;
+        // Other languages, another version of the program or none at all would find another text.
+        let is_current = result.recognition.is_none_or(|id| id == recognition.id);
+        is_current.then_some((result, inside))
     }
 }
 

@@ -92,13 +92,14 @@ fn never_sent(job: &Job, of: MethodId) -> SyncError {
 
 #[cfg(test)]
 mod tests {
-    use cognate_fingerprint::{Content, ContentDigest};
+    use cognate_fingerprint::{Content, ContentDigest, ContentSketch};
     use cognate_proto::batch::{DocumentRow, DocumentState};
     use cognate_proto::v1::FileClass;
 
     use super::*;
     use crate::records::file_hashes::FileHashes;
     use crate::records::lists::Location;
+    use crate::records::sent_state::IndexUpload;
     use crate::records::stamp::Stamp;
 
     const OF: MethodId = MethodId([1; 16]);
@@ -108,7 +109,12 @@ mod tests {
     }
 
     fn part(content: Option<u8>) -> StoredPart {
-        let content = content.map(|number| Content { size_bytes: 5, chunk_count: 1, digest: digest(number) });
+        let content = content.map(|number| Content {
+            size_bytes: 5,
+            chunk_count: 1,
+            digest: digest(number),
+            sketch: ContentSketch::NONE,
+        });
         let state = if content.is_some() { DocumentState::Read } else { DocumentState::Container };
         StoredPart { state, list: content.map(|content| (content, Location::default())), message_id_hash: None }
     }
@@ -117,10 +123,10 @@ mod tests {
         KnownDocument {
             stamp: Stamp { length_bytes: 5, modified_ns: 1, changed_ns: 1, inode: 1 },
             class: FileClass::Plain,
-            may_be_office: false,
+            candidate: cognate_view::Candidate::No,
             bytes_digest: None,
             hashes: FileHashes::default(),
-            results: vec![MethodResult { method_id: method, own: part(own), inside: 1 }],
+            results: vec![MethodResult { method_id: method, own: part(own), inside: 1, recognition: None }],
         }
     }
 
@@ -142,7 +148,7 @@ mod tests {
     #[test]
     fn the_outer_file_of_a_chosen_document_is_read_once() {
         let folder = tempfile::tempdir().unwrap();
-        let mut sent = SentState::open(&folder.path().join("log"), 7).unwrap();
+        let mut sent = SentState::open(&folder.path().join("log"), IndexUpload { epoch: 7, sketches: false }).unwrap();
         for (path, number) in
             [("a.zip", None), ("a.zip!/x", Some(3)), ("a.zip!/y", Some(3)), ("b", Some(3)), ("c", Some(4))]
         {

@@ -34,7 +34,7 @@ use crate::policy::Times;
 use crate::random::fresh_epoch;
 use crate::records::cache::Cache;
 use crate::records::compaction::compact;
-use crate::records::sent_state::SentState;
+use crate::records::sent_state::{IndexUpload, SentState};
 use crate::records::store::Records;
 use crate::sending::push::{Push, PushLink};
 
@@ -52,6 +52,8 @@ pub(crate) struct SyncSettings {
     pub(crate) clock: fn() -> SystemTime,
     /// The kinds of hashes that this site stores of its files.
     pub(crate) file_hashes: HashKinds,
+    /// If set, sketches of contents are sent.
+    pub(crate) sketches: bool,
     /// If set, hashes of message ids are sent.
     pub(crate) message_id_hashes: bool,
     /// The precision of the times that are sent.
@@ -110,11 +112,15 @@ impl Syncs {
             office: &self.office,
             cache: cache.as_deref(),
             file_hashes: self.settings.file_hashes,
+            recognition: self.processes.recognition(job.keeps_text),
             counters,
             cancelled: &link.cancelled,
         };
         let began = Instant::now();
         let mut outcome = self.sync_until_agreed(context, link)?;
+        if job.method.view().is_text() {
+            outcome.summary.recognition = self.processes.recogniser_name(job.keeps_text).unwrap_or_default();
+        }
         outcome.bytes_per_second = bytes_per_second(outcome.summary.read_bytes, began.elapsed());
         self.clean_up(job, cache.as_deref());
         Ok(outcome)
@@ -163,8 +169,14 @@ impl Syncs {
         }
     }
 
+    /// True if contents go with their sketches: where the site allows it, of methods that have fine chunks. A refinement has none.
+    pub(super) fn sends_sketches(&self, job: &Job) -> bool {
+        self.settings.sketches && job.scope().is_none() && job.method.capabilities().fine
+    }
+
     fn sent_state(&self, job: &Job) -> Result<SentState, SyncError> {
-        self.records.sent_state(&job.repository, job.method_id, job.scope(), fresh_epoch())
+        let fresh = IndexUpload { epoch: fresh_epoch(), sketches: self.sends_sketches(job) };
+        self.records.sent_state(&job.repository, job.method_id, job.scope(), fresh)
     }
 
     /// Opens the index at the coordinator. If both ends hold different states, it starts again; `None` if they still do.
@@ -267,6 +279,7 @@ impl Syncs {
         view.is_text().then(|| TextReader {
             view,
             processes: &self.processes,
+            recognition: self.processes.recognition(job.keeps_text),
             keeps_text: job.keeps_text,
             stored: cache
                 .filter(|_| !job.keeps_text)

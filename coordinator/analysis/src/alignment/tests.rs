@@ -4,7 +4,7 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use proptest::prelude::*;
 
-use cognate_fingerprint::{ContentDigest, Method, View};
+use cognate_fingerprint::{ContentDigest, ContentSketch, Method, View};
 use cognate_proto::name::RepositoryName;
 use cognate_proto::path::DocumentPath;
 use cognate_proto::v1::SyncSummary;
@@ -51,6 +51,7 @@ fn frozen(a: &Tree, b: &Tree) -> Frozen {
         payload_bytes: 1000,
         weight: 1000,
         chunk_count: 1,
+        sketch: ContentSketch::NONE,
         spoken_for: false,
         counts_as_text: false,
     };
@@ -60,6 +61,7 @@ fn frozen(a: &Tree, b: &Tree) -> Frozen {
         content: ContentIndex(u32::try_from(numbers.binary_search(number).unwrap()).unwrap()),
         modified: 0,
         changing: false,
+        recognised: false,
         part: Part::File,
         control: false,
     };

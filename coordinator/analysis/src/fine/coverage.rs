@@ -1,14 +1,16 @@
 //! Overlap of places beyond whole chunks: the bytes of fine chunks that a place shares with any candidate at another place, of
-//! chunks that do not occur there as a whole. Each byte counts once, whichever candidates share it.
+//! chunks that do not occur there as a whole. Each byte counts once, whichever candidates share it. Bytes that rows of templates
+//! cover are template bytes, in chunks that occur there as a whole as well.
 
-use std::collections::HashMap;
 use std::collections::hash_map::Entry;
+use std::collections::{BTreeMap, HashMap};
 
 use cognate_fingerprint::{FineChunk, Tag};
-use cognate_similarity::fine::{Common, FineMeasure};
+use cognate_similarity::fine::{FineMeasure, Part};
 use cognate_similarity::{Error as EngineError, Level, OverlapLevel, Shards as _};
 
 use super::expansions::Expansions;
+use super::parts::Parts;
 use crate::compare::Task;
 use crate::error::Error;
 use crate::subject::{Subject, index};
@@ -25,23 +27,26 @@ struct Place {
 #[derive(Clone)]
 struct Marks {
     count: u32,
-    /// Borders of runs among them, of which one byte is not in common: the least number of any pair.
-    borders: u32,
+    /// Bytes of these that are not in common, in borders of runs: the least number of any pair.
+    lost_bytes: u32,
     common: Bits,
 }
 
 impl Marks {
     fn add(&mut self, other: &Marks) {
         self.count = self.count.max(other.count);
-        self.borders = self.borders.min(other.borders);
+        self.lost_bytes = self.lost_bytes.min(other.lost_bytes);
         self.common.add(&other.common);
     }
 
-    /// The bytes in common of all occurrences of the chunk.
-    fn bytes(&self, fine: &[FineChunk]) -> u64 {
-        let common = fine.iter().enumerate().filter(|(place, _)| self.common.holds(*place));
-        let bytes: u64 = common.map(|(_, fine)| u64::from(fine.length_bytes)).sum();
-        bytes.saturating_sub(u64::from(self.borders)) * u64::from(self.count)
+    /// The bytes in common of all occurrences of the chunk: of its contents' own, and of templates.
+    fn bytes(&self, fine: &[FineChunk], parts: &[Part]) -> [u64; 2] {
+        let mut bytes = [0; 2];
+        for (place, fine) in fine.iter().enumerate().filter(|(place, _)| self.common.holds(*place)) {
+            bytes[usize::from(parts.get(place) == Some(&Part::Template))] += u64::from(fine.length_bytes);
+        }
+        let [own, template] = bytes;
+        [own.saturating_sub(u64::from(self.lost_bytes)), template].map(|bytes| bytes * u64::from(self.count))
     }
 }
 
@@ -54,10 +59,10 @@ impl Bits {
         Bits(vec![0; count.div_ceil(64)].into())
     }
 
-    fn of(common: &[Common]) -> Bits {
-        let bit = |common: &Common| u64::from(*common != Common::Not);
-        let word = |common: &[Common]| common.iter().rev().fold(0, |word, common| word << 1 | bit(common));
-        Bits(common.chunks(64).map(word).collect())
+    /// A bit for each fine chunk of which some bytes count.
+    fn of(counted: &[u8]) -> Bits {
+        let word = |counted: &[u8]| counted.iter().rev().fold(0, |word, bytes| word << 1 | u64::from(*bytes > 0));
+        Bits(counted.chunks(64).map(word).collect())
     }
 
     fn add(&mut self, other: &Bits) {
@@ -93,15 +98,15 @@ impl Covered {
         chunks: &[(Tag, u32)],
         roots: &[u16],
     ) {
-        for ((tag, count), common) in chunks.iter().zip(measure.common(side)) {
-            if common.iter().all(|common| *common == Common::Not) {
+        for ((tag, count), (fine, counted)) in chunks.iter().zip(measure.counted(side)) {
+            if counted.iter().all(|bytes| *bytes == 0) {
                 continue;
             }
-            let borders = common.iter().filter(|common| **common == Common::Border).count();
+            let counts = fine.iter().zip(counted).filter(|(_, bytes)| **bytes > 0);
             let found = Marks {
                 count: *count,
-                borders: u32::try_from(borders).expect("a chunk has a few thousand fine chunks"),
-                common: Bits::of(common),
+                lost_bytes: counts.map(|(fine, bytes)| u32::from(fine.length_bytes - bytes)).sum(),
+                common: Bits::of(counted),
             };
             for root in roots {
                 let place = Place { content, tag: *tag, root: *root };
@@ -132,9 +137,10 @@ impl Task<'_> {
     pub(super) fn add_coverage(
         &self,
         covered: Vec<Covered>,
-        expansions: &Expansions,
+        (expansions, parts): (&Expansions, &Parts),
         overlap: &mut [OverlapLevel],
     ) -> Result<(), Error> {
+        self.move_templates(parts, overlap)?;
         let places = Covered::merge(covered);
         let holders = self.roots_with(&places)?;
         for of_chunk in places.chunk_by(|(a, _), (b, _)| (a.content, a.tag) == (b.content, b.tag)) {
@@ -142,10 +148,44 @@ impl Task<'_> {
             let Some(fine) = expansions.get(&tag)? else { continue };
             let empty = Vec::new();
             let whole = holders.get(&tag).unwrap_or(&empty);
+            let cut = (fine.as_slice(), parts.of_chunk(&tag, &fine));
             for (level, overlap) in self.subject.levels.iter().zip(overlap.iter_mut()) {
-                self.add_chunk(level, overlap, content, of_chunk, (whole, &fine));
+                self.add_chunk(level, overlap, content, of_chunk, (whole, (cut.0, &cut.1)));
             }
         }
+        Ok(())
+    }
+
+    /// Of chunks that occur at several places as a whole, counts the bytes as template that are part of one.
+    fn move_templates(&self, parts: &Parts, overlap: &mut [OverlapLevel]) -> Result<(), Error> {
+        let mut tags = parts.tags();
+        tags.retain(|tag| parts.of_tag(tag).template > 0);
+        let subject = self.subject;
+        subject.frozen.shards.visit_tags(&tags, &mut |tag, postings| {
+            let template = parts.of_tag(&tag).template;
+            for (level, overlap) in subject.levels.iter().zip(overlap.iter_mut()) {
+                // Occurrences by place: in all copies, and in each content once.
+                let mut counts: BTreeMap<u16, [u64; 2]> = BTreeMap::new();
+                for posting in postings.iter().filter(|posting| !posting.template) {
+                    let documents = subject.copies.of_content(posting.content).iter();
+                    let documents = documents.map(|place| &subject.frozen.documents[*place as usize]);
+                    let roots = documents.filter(|document| !document.control).map(|document| document.root);
+                    let mut labels: Vec<u16> = roots.map(|root| level.labels[usize::from(root)]).collect();
+                    labels.sort_unstable();
+                    for copies in labels.chunk_by(|a, b| a == b) {
+                        let [all, once] = counts.entry(copies[0]).or_default();
+                        *all += copies.len() as u64;
+                        *once += 1;
+                    }
+                }
+                for a in &counts {
+                    for b in counts.keys().filter(|b| *b != a.0) {
+                        overlap.move_to_template(*a.0, *b, template * a.1[0], template * a.1[1]);
+                    }
+                }
+            }
+            Ok(())
+        })?;
         Ok(())
     }
 
@@ -156,7 +196,7 @@ impl Task<'_> {
         overlap: &mut OverlapLevel,
         content: u32,
         of_chunk: &[(Place, Marks)],
-        (whole, fine): (&[u16], &[FineChunk]),
+        (whole, (fine, parts)): (&[u16], (&[FineChunk], &[Part])),
     ) {
         let label_of = |root: u16| level.labels[usize::from(root)];
         let mut others: Vec<u16> = of_chunk.iter().map(|(place, _)| label_of(place.root)).collect();
@@ -170,12 +210,13 @@ impl Task<'_> {
             documents.filter(|document| !document.control).map(|document| label_of(document.root)).collect();
         own.sort_unstable();
         for other in others {
-            let mut all = Marks { count: 0, borders: u32::MAX, common: Bits::none(fine.len()) };
+            let mut all = Marks { count: 0, lost_bytes: u32::MAX, common: Bits::none(fine.len()) };
             let of_other = of_chunk.iter().filter(|(place, _)| label_of(place.root) == other);
             of_other.for_each(|(_, marks)| all.add(marks));
-            let bytes = all.bytes(fine);
+            let [bytes, template] = all.bytes(fine, parts);
             for copies in own.chunk_by(|a, b| a == b).filter(|copies| copies[0] != other) {
                 overlap.add_shared(copies[0], other, bytes * copies.len() as u64, bytes);
+                overlap.add_template(copies[0], other, template * copies.len() as u64);
             }
         }
     }
@@ -206,10 +247,9 @@ mod tests {
 
     #[test]
     fn marks_of_several_pairs_count_each_byte_once() {
-        let marks = |step: usize, borders: u32| {
-            let common: Vec<Common> =
-                (0..150).map(|place| if place % step == 0 { Common::Run } else { Common::Not }).collect();
-            Marks { count: 2, borders, common: Bits::of(&common) }
+        let marks = |step: usize, lost_bytes: u32| {
+            let counted: Vec<u8> = (0..150).map(|place| if place % step == 0 { 7 } else { 0 }).collect();
+            Marks { count: 2, lost_bytes, common: Bits::of(&counted) }
         };
         let mut all = marks(7, 3);
         all.add(&marks(5, 1));
@@ -218,6 +258,10 @@ mod tests {
             assert_eq!(all.common.holds(place), expected, "{place}");
         }
         // 22 are multiples of 7, 30 of 5, 5 of both.
-        assert_eq!(all.bytes(&[FineChunk { tag: 0, length_bytes: 7 }; 150]), 2 * ((22 + 30 - 5) * 7 - 1));
+        let fine = [FineChunk { tag: 0, length_bytes: 7 }; 150];
+        assert_eq!(all.bytes(&fine, &[]), [2 * ((22 + 30 - 5) * 7 - 1), 0]);
+        // The first 15: 0, 5, 7, 10 and 14 are in common.
+        let parts: Vec<Part> = (0..150).map(|place| if place < 15 { Part::Template } else { Part::Own }).collect();
+        assert_eq!(all.bytes(&fine, &parts), [2 * ((22 + 30 - 5 - 5) * 7 - 1), 2 * 5 * 7]);
     }
 }

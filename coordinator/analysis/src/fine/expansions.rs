@@ -24,13 +24,14 @@ const FINE_BYTES: usize = 2;
 const KEPT_CHUNKS_MAX: usize = 1 << 16;
 
 /// Where the fine chunks of a chunk are.
-#[derive(Clone, Copy)]
+#[derive(Clone, Copy, Debug)]
 struct Place {
     offset: u64,
     count: u32,
 }
 
 /// A finished file.
+#[derive(Debug)]
 pub(super) struct Expansions {
     file: File,
     path: PathBuf,

@@ -5,11 +5,13 @@ use std::path::Path;
 use std::sync::Arc;
 
 use cognate_fingerprint::{Feature, FineChunk, Tag};
-use cognate_similarity::fine::{ChunkCount, FineMeasure};
+use cognate_similarity::fine::{ChunkCount, FineMeasure, Part, SharedBytes};
 use cognate_similarity::{Binding, ContentIndex, Error as EngineError, Link, LinkFile, LinkWriter, OmittedLinks};
 
 use super::coverage::{Covered, roots_of};
 use super::expansions::Expansions;
+use super::outside::OutsideLink;
+use super::parts::{PartBytes, Parts};
 use super::wanted::compared;
 use crate::compare::Task;
 use crate::error::Error;
@@ -21,26 +23,62 @@ const CACHE_FINE_CHUNKS_MAX: usize = 1 << 18;
 /// A pair that was measured.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
 pub(super) struct MeasuredPair {
-    a: u32,
-    b: u32,
+    pub(super) a: u32,
+    pub(super) b: u32,
     /// Bytes of whole chunks in common.
-    coarse_bytes: u64,
+    coarse: SharedBytes,
     /// The same with fine chunks.
-    shared_bytes: u64,
+    shared: SharedBytes,
     /// True if every chunk that is left was cut again.
     pub(super) complete: bool,
 }
 
+impl MeasuredPair {
+    /// A pair that is measured by whole chunks alone, without templates or frames.
+    pub(super) fn by_chunks(a: u32, b: u32, shared_bytes: u64) -> MeasuredPair {
+        let shared = SharedBytes { all: shared_bytes, outside_templates: shared_bytes, outside_frames: shared_bytes };
+        MeasuredPair { a, b, coarse: shared, shared, complete: false }
+    }
+
+    pub(super) fn contents(&self) -> (u32, u32) {
+        (self.a, self.b)
+    }
+
+    pub(super) fn shared_bytes(&self) -> u64 {
+        self.shared.outside_templates
+    }
+
+    /// What the pair has in common outside of templates.
+    pub(super) fn link(&self) -> Link {
+        Link { a: ContentIndex(self.a), b: ContentIndex(self.b), shared_bytes: self.shared.outside_templates }
+    }
+}
+
+/// What every measured pair is measured with.
+#[derive(Clone, Copy)]
+pub(super) struct Measuring<'a> {
+    pub(super) expansions: &'a Expansions,
+    pub(super) parts: &'a Parts,
+    /// Of every content, the bytes that are part of templates and frames.
+    pub(super) of_contents: &'a [PartBytes],
+}
+
 /// The pairs that one thread has measured, and fine chunks that it may need again.
 #[derive(Default)]
-struct Measuring {
+struct Pairs {
     pairs: Vec<MeasuredPair>,
     measure: FineMeasure,
-    known: HashMap<Tag, Option<Arc<[FineChunk]>>>,
+    known: HashMap<Tag, Option<Arc<Cut>>>,
     held: usize,
     /// The chunks that were added to the measure on each side, in order, each with the number of times.
     added: [Vec<(Tag, u32)>; 2],
     covered: Covered,
+}
+
+/// The fine chunks of a chunk, and what each is part of; no parts: all are the contents' own.
+struct Cut {
+    fine: Vec<FineChunk>,
+    parts: Vec<Part>,
 }
 
 impl Task<'_> {
@@ -48,23 +86,58 @@ impl Task<'_> {
     pub(super) fn measured_finely(
         &self,
         pairs: &[(u32, u32)],
-        expansions: &Expansions,
+        with: Measuring<'_>,
     ) -> Result<(Vec<MeasuredPair>, Vec<Covered>), Error> {
-        let found = self.each_pair(pairs, Measuring::default, &|measuring: &mut Measuring, pair, of_a, of_b| {
-            let measured = measuring.pair(pair, of_a, of_b, expansions)?;
-            if measured.shared_bytes > measured.coarse_bytes {
-                measuring.cover(pair, self.subject);
+        let found = self.each_pair(pairs, Pairs::default, &|found: &mut Pairs, pair, of_a, of_b| {
+            let measured = found.pair(pair, of_a, of_b, with)?;
+            if measured.shared.all > measured.coarse.all {
+                found.cover(pair, self.subject);
             }
-            measuring.pairs.push(measured);
+            found.pairs.push(measured);
             Ok(())
         })?;
         let (mut all, mut covered) = (Vec::new(), Vec::new());
-        for measuring in found {
-            all.extend(measuring.pairs);
-            covered.push(measuring.covered);
+        for found in found {
+            all.extend(found.pairs);
+            covered.push(found.covered);
         }
         all.sort_unstable();
         Ok((all, covered))
+    }
+
+    /// Of the pairs that are links and whose contents both have frames, what they have in common outside of them.
+    pub(super) fn measured_outside(
+        &self,
+        measured: &[MeasuredPair],
+        with: Measuring<'_>,
+    ) -> Result<Vec<OutsideLink>, Error> {
+        let has_frame = |content: u32| with.of_contents[content as usize].frame > 0;
+        let links = measured.iter().filter(|pair| has_frame(pair.a) && has_frame(pair.b));
+        let links: Vec<(u32, u32)> =
+            links.filter(|pair| self.link_of(pair, with.of_contents).is_some()).map(|pair| (pair.a, pair.b)).collect();
+        let found = self.each_pair(&links, Pairs::default, &|found: &mut Pairs, pair, of_a, of_b| {
+            let measured = found.pair(pair, of_a, of_b, with)?;
+            found.pairs.push(measured);
+            Ok(())
+        })?;
+        let with_frame = found.into_iter().flat_map(|found| found.pairs);
+        let with_frame = with_frame.filter(|pair| pair.shared.outside_frames < pair.shared.outside_templates);
+        let mut outside: Vec<OutsideLink> = with_frame.map(|pair| self.outside(&pair, with.of_contents)).collect();
+        outside.sort_unstable_by_key(|link| (link.a, link.b));
+        Ok(outside)
+    }
+
+    /// A link without its frames: it rests on them if it would be none.
+    fn outside(&self, pair: &MeasuredPair, of_contents: &[PartBytes]) -> OutsideLink {
+        let own = |content: u32| {
+            let PartBytes { template, frame } = of_contents[content as usize];
+            self.subject.frozen.contents[content as usize].weight.saturating_sub(template + frame)
+        };
+        let smaller = own(pair.a).min(own(pair.b));
+        // Runs reach into what is next to them by a few bytes.
+        let shared_bytes = pair.shared.outside_frames.min(smaller);
+        let is_link = self.is_link(shared_bytes, pair.coarse.outside_frames, smaller);
+        OutsideLink { a: pair.a, b: pair.b, shared_bytes, rests_on_frame: !is_link }
     }
 
     /// Writes the links: of the comparison by whole chunks, and of the pairs that were measured, which come by (a, b). Links of
@@ -72,18 +145,21 @@ impl Task<'_> {
     pub(super) fn write_fine_links(
         &self,
         coarse: &LinkFile,
-        measured: &[MeasuredPair],
-        path: &Path,
-        binding: &Binding,
+        (measured, of_contents): (&[MeasuredPair], &[PartBytes]),
+        (path, binding): (&Path, &Binding),
         omitted: &mut OmittedLinks,
     ) -> Result<LinkFile, Error> {
         let mut writer = LinkWriter::create(path, binding)?;
         let weight = |content: u32| self.subject.frozen.contents[content as usize].weight;
         let mut known = |pair: &MeasuredPair| {
-            if omitted.count > 0 && self.is_coarse_link(pair) {
-                omitted.discount(pair.coarse_bytes, [weight(pair.a), weight(pair.b)]);
+            let weights = [weight(pair.a), weight(pair.b)];
+            if omitted.count > 0 && self.is_link(pair.coarse.all, pair.coarse.all, weights[0].min(weights[1])) {
+                omitted.discount(pair.coarse.all, weights);
             }
-            self.link_of(pair)
+            self.link_of(pair, of_contents)
+        };
+        let own = |content: ContentIndex| {
+            weight(content.0).saturating_sub(of_contents.get(content.0 as usize).map_or(0, |bytes| bytes.template))
         };
         let mut measured = measured.iter().peekable();
         let mut failure: Option<EngineError> = None;
@@ -93,9 +169,9 @@ impl Task<'_> {
                 group.extend(known(pair));
             }
             match measured.next_if(|pair| (pair.a, pair.b) == (link.a.0, link.b.0)) {
-                // Fine chunks only add to a link.
-                Some(pair) => group.push(Link { shared_bytes: pair.shared_bytes.max(link.shared_bytes), ..*link }),
-                None => group.push(*link),
+                Some(pair) => group.extend(self.link_of(pair, of_contents)),
+                // What it has in common by whole chunks may be partly template, which nothing but a measure knows.
+                None => group.push(Link { shared_bytes: link.shared_bytes.min(own(link.a)).min(own(link.b)), ..*link }),
             }
             if failure.is_none() {
                 failure = writer.push(&group).err();
@@ -108,44 +184,48 @@ impl Task<'_> {
         Ok(LinkFile::open(path, binding)?)
     }
 
-    /// True if a pair is a link by whole chunks.
-    fn is_coarse_link(&self, pair: &MeasuredPair) -> bool {
-        self.link_of(&MeasuredPair { shared_bytes: pair.coarse_bytes, ..*pair }).is_some()
+    /// True if contents are linked that share so much, and so much in whole chunks: fine chunks count for containment alone.
+    fn is_link(&self, shared_bytes: u64, coarse_bytes: u64, smaller: u64) -> bool {
+        let thresholds = self.scan.spec.layers[self.layer].thresholds;
+        let by_containment = shared_bytes > 0 && thresholds.min_containment.is_reached_by(shared_bytes, smaller);
+        by_containment || (coarse_bytes > 0 && coarse_bytes >= thresholds.min_shared_bytes)
     }
 
-    /// The link of a pair that is none by whole chunks, if it is one now: fine chunks count for containment alone.
-    fn link_of(&self, pair: &MeasuredPair) -> Option<Link> {
-        let contents = &self.subject.frozen.contents;
-        let smaller = contents[pair.a as usize].weight.min(contents[pair.b as usize].weight);
-        let thresholds = self.scan.spec.layers[self.layer].thresholds;
-        let by_containment =
-            pair.shared_bytes > 0 && thresholds.min_containment.is_reached_by(pair.shared_bytes, smaller);
-        let by_bytes = pair.coarse_bytes > 0 && pair.coarse_bytes >= thresholds.min_shared_bytes;
-        let link = Link { a: ContentIndex(pair.a), b: ContentIndex(pair.b), shared_bytes: pair.shared_bytes };
-        (by_containment || by_bytes).then_some(link)
+    /// The link of a pair outside of templates, if it is one.
+    pub(super) fn link_of(&self, pair: &MeasuredPair, of_contents: &[PartBytes]) -> Option<Link> {
+        let own = |content: u32| {
+            let template = of_contents.get(content as usize).map_or(0, |bytes| bytes.template);
+            self.subject.frozen.contents[content as usize].weight.saturating_sub(template)
+        };
+        let smaller = own(pair.a).min(own(pair.b));
+        let link = pair.link();
+        // Runs reach into what is next to them by a few bytes.
+        let shared_bytes = link.shared_bytes.min(smaller);
+        let is_link = self.is_link(shared_bytes, pair.coarse.outside_templates, smaller);
+        is_link.then_some(Link { shared_bytes, ..link })
     }
 }
 
-impl Measuring {
+impl Pairs {
     fn pair(
         &mut self,
         (a, b): (u32, u32),
         of_a: &[Feature],
         of_b: &[Feature],
-        expansions: &Expansions,
+        with: Measuring<'_>,
     ) -> Result<MeasuredPair, Error> {
         let found = compared(of_a, of_b);
-        let (mut complete, mut fine_bytes) = (true, 0);
+        let (mut complete, mut fine) = (true, SharedBytes::default());
         if found.left.iter().all(|left| !left.is_empty()) {
             self.measure.begin();
             self.added.iter_mut().for_each(Vec::clear);
             for (side, left) in found.left.iter().enumerate() {
-                complete &= self.add(side, left, expansions)?;
+                complete &= self.add(side, left, with)?;
             }
-            fine_bytes = self.measure.shared_bytes();
+            fine = self.measure.shared_bytes();
         }
-        let shared_bytes = found.shared_bytes + fine_bytes;
-        Ok(MeasuredPair { a, b, coarse_bytes: found.shared_bytes, shared_bytes, complete })
+        let coarse = with.parts.of_common(&found);
+        Ok(MeasuredPair { a, b, coarse, shared: coarse.plus(fine), complete })
     }
 
     /// Notes what each of the two has in common with the other, for the overlap of their places.
@@ -161,13 +241,13 @@ impl Measuring {
     }
 
     /// Adds the chunks that are left of one content; false if some of them were not cut.
-    fn add(&mut self, side: usize, left: &[ChunkCount], expansions: &Expansions) -> Result<bool, Error> {
+    fn add(&mut self, side: usize, left: &[ChunkCount], with: Measuring<'_>) -> Result<bool, Error> {
         let mut complete = true;
         for chunk in left {
-            match self.of_chunk(&chunk.tag, expansions)? {
+            match self.of_chunk(&chunk.tag, with)? {
                 None => complete = false,
-                Some(fine) => (0..chunk.count).for_each(|_| {
-                    self.measure.add(side, &fine);
+                Some(cut) => (0..chunk.count).for_each(|_| {
+                    self.measure.add(side, &cut.fine, &cut.parts);
                     self.added[side].push((chunk.tag, chunk.count));
                 }),
             }
@@ -175,17 +255,17 @@ impl Measuring {
         Ok(complete)
     }
 
-    fn of_chunk(&mut self, tag: &Tag, expansions: &Expansions) -> Result<Option<Arc<[FineChunk]>>, Error> {
+    fn of_chunk(&mut self, tag: &Tag, with: Measuring<'_>) -> Result<Option<Arc<Cut>>, Error> {
         if let Some(known) = self.known.get(tag) {
             return Ok(known.clone());
         }
-        let fine: Option<Arc<[FineChunk]>> = expansions.get(tag)?.map(Into::into);
+        let cut = with.expansions.get(tag)?.map(|fine| Arc::new(Cut { parts: with.parts.of_chunk(tag, &fine), fine }));
         if self.held > CACHE_FINE_CHUNKS_MAX {
             self.known.clear();
             self.held = 0;
         }
-        self.held += 1 + fine.as_ref().map_or(0, |fine| fine.len());
-        self.known.insert(*tag, fine.clone());
-        Ok(fine)
+        self.held += 1 + cut.as_ref().map_or(0, |cut| cut.fine.len());
+        self.known.insert(*tag, cut.clone());
+        Ok(cut)
     }
 }

@@ -19,9 +19,9 @@ const PORTION_CHUNKS: usize = FINE_CHUNKS_MAX / 2;
 /// A chunk that somebody has to cut, and the first content that has it.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub(super) struct WantedChunk {
-    tag: Tag,
-    content: u32,
-    length_bytes: u32,
+    pub(super) tag: Tag,
+    pub(super) content: u32,
+    pub(super) length_bytes: u32,
 }
 
 /// Chunks of one thread, with repetitions that are removed now and then.
@@ -50,8 +50,12 @@ pub(super) fn compared(a: &[Feature], b: &[Feature]) -> ByChunks {
 }
 
 impl Task<'_> {
-    /// The chunks that are left of any pair, each once.
-    pub(super) fn wanted_chunks(&self, pairs: &[(u32, u32)]) -> Result<Vec<WantedChunk>, Error> {
+    /// The chunks that are left of any pair, and those that contents of many kinds have, each once and by their tags.
+    pub(super) fn wanted_chunks(
+        &self,
+        pairs: &[(u32, u32)],
+        spread: &[WantedChunk],
+    ) -> Result<Vec<WantedChunk>, Error> {
         let gathered = self.each_pair(pairs, Gathered::default, &|gathered: &mut Gathered, (a, b), of_a, of_b| {
             let left = compared(of_a, of_b).left;
             // If nothing is left of one of the two, they have nothing more in common.
@@ -67,6 +71,7 @@ impl Task<'_> {
             Ok(())
         })?;
         let mut all: Vec<WantedChunk> = gathered.into_iter().flat_map(|gathered| gathered.chunks).collect();
+        all.extend_from_slice(spread);
         all.sort_unstable();
         all.dedup_by_key(|chunk| chunk.tag);
         Ok(all)

@@ -6,8 +6,9 @@ use rusqlite::{Statement, params};
 use super::group::{Group, Places};
 use super::names::{relation_name, shape_name};
 use super::{LayerPart, Publication, Writer, hex, integer};
+use crate::fine::outside_of;
 use crate::freeze::Frozen;
-use crate::joined::directed;
+use crate::joined::{Join, directed};
 use crate::layered::Layered;
 use crate::measure::Measures;
 use crate::ratio::Fraction;
@@ -21,12 +22,12 @@ impl Writer {
         places: &Places,
     ) -> rusqlite::Result<()> {
         let Layered { frozen, findings, .. } = part.layer;
-        let sql = "INSERT INTO cluster VALUES (?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?)";
+        let sql = "INSERT INTO cluster VALUES (?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?)";
         let mut insert = self.connection.prepare(sql)?;
-        let mut links = self.connection.prepare("INSERT INTO link VALUES (?,?,?,?,?,?,?,?,?,?,?)")?;
+        let mut links = self.connection.prepare("INSERT INTO link VALUES (?,?,?,?,?,?,?,?,?,?,?,?,?)")?;
         let mut families = self.connection.prepare("INSERT INTO family VALUES (?,?,?,?,?)")?;
         let mut members = self.connection.prepare("INSERT INTO family_member VALUES (?,?,?)")?;
-        for (number, (joined_bytes, cluster)) in part.order.clusters.iter().enumerate() {
+        for (number, (join, cluster)) in part.order.clusters.iter().enumerate() {
             let number = part.clusters_before + number;
             let resemblances = Resemblances::of(cluster, frozen, &findings.measures);
             let strength = write_links(&mut links, number, part, cluster)?;
@@ -54,8 +55,8 @@ impl Writer {
                 strength.max_resemblance,
                 strength.max_containment,
                 integer(strength.shared_bytes),
-                integer(*joined_bytes),
-                integer(copies_bytes.saturating_add(*joined_bytes)),
+                integer(join.bytes),
+                integer(copies_bytes.saturating_add(join.bytes)),
                 documents,
                 sites,
                 site_count,
@@ -65,6 +66,8 @@ impl Writer {
                 representative.root,
                 representative.path.as_bytes(),
                 part.number,
+                integer(join.frame_links),
+                join.rests_on_frame(cluster.members.len()),
             ])?;
             for (place, family) in cluster.families.iter().enumerate() {
                 families.execute(params![
@@ -103,11 +106,13 @@ fn write_links(
     part: &LayerPart<'_>,
     cluster: &Cluster,
 ) -> rusqlite::Result<Strength> {
-    let Layered { frozen, findings, .. } = part.layer;
+    let Layered { frozen, findings, fine, .. } = part.layer;
+    let outside = fine.as_ref().map_or(&[][..], |fine| &fine.outside);
     let mut strength = Strength::default();
     for link in &cluster.links {
         let measured = findings.measures.of(&frozen.contents, link);
         let interval = findings.measures.interval(&measured);
+        let outside = outside_of(outside, link.a.0, link.b.0);
         let (a, b, measured) = directed(&findings.copies, link, measured);
         let contained = measured.contained.map(|both| both.map(Fraction::rounded));
         // A measure that the method does not have is less than any other.
@@ -126,6 +131,8 @@ fn write_links(
             measured.estimate.is_some(),
             interval.map(|[low, _]| low),
             interval.map(|[_, high]| high),
+            outside.map(|outside| integer(outside.shared_bytes)),
+            outside.is_some_and(|outside| outside.rests_on_frame),
         ])?;
     }
     Ok(strength)
@@ -146,24 +153,21 @@ fn size_bytes(frozen: &Frozen, cluster: &Cluster) -> u64 {
 
 /// The clusters by the bytes that join their members, falling, then by their smallest member's digest.
 pub(super) struct ClusterOrder<'a> {
-    pub(super) clusters: Vec<(u64, &'a Cluster)>,
+    pub(super) clusters: Vec<(Join, &'a Cluster)>,
     pub(super) cluster_of: Vec<Option<usize>>,
 }
 
 impl<'a> ClusterOrder<'a> {
     pub(super) fn of(Layered { frozen, findings, .. }: &'a Layered) -> ClusterOrder<'a> {
-        let clusters = findings.analysis.clusters.iter().zip(&findings.joined_bytes);
-        let mut clusters: Vec<(u64, String, &Cluster)> =
-            clusters.map(|(cluster, joined_bytes)| (*joined_bytes, cluster_name(frozen, cluster), cluster)).collect();
-        clusters.sort_unstable_by(|a, b| b.0.cmp(&a.0).then_with(|| a.1.cmp(&b.1)));
+        let clusters = findings.analysis.clusters.iter().zip(&findings.joins);
+        let mut clusters: Vec<(Join, String, &Cluster)> =
+            clusters.map(|(cluster, join)| (*join, cluster_name(frozen, cluster), cluster)).collect();
+        clusters.sort_unstable_by(|a, b| b.0.bytes.cmp(&a.0.bytes).then_with(|| a.1.cmp(&b.1)));
         let mut cluster_of = vec![None; frozen.contents.len()];
         for (number, (.., cluster)) in clusters.iter().enumerate() {
             cluster.members.iter().for_each(|member| cluster_of[member.0 as usize] = Some(number));
         }
-        ClusterOrder {
-            clusters: clusters.into_iter().map(|(joined_bytes, _, cluster)| (joined_bytes, cluster)).collect(),
-            cluster_of,
-        }
+        ClusterOrder { clusters: clusters.into_iter().map(|(join, _, cluster)| (join, cluster)).collect(), cluster_of }
     }
 }
 

@@ -49,7 +49,7 @@ impl Writer {
         let layers = publication.layers;
         let contents_before = [0, layers[0].frozen.contents.len()];
         let mut insert =
-            self.connection.prepare("INSERT INTO document VALUES (?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?)")?;
+            self.connection.prepare("INSERT INTO document VALUES (?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?)")?;
         let mut statuses = BTreeMap::<(u16, &str), u64>::new();
         for rows in documents.documents() {
             let first = rows.start;
@@ -62,6 +62,8 @@ impl Writer {
             *statuses.entry((documents.rows[first].root, status_name(status))).or_default() += 1;
             // The view that gives the status also gives the partner.
             let deciding = of_rows.clone().position(|own| own == status).unwrap_or(0);
+            // The text of either view may be the recognised one.
+            let recognised = rows.clone().any(|row| DocumentColumns::of(row, layers, documents).recognised);
             let message = rows.clone().find_map(|row| documents.rows[row].message(layers));
             for number in rows {
                 let row = &documents.rows[number];
@@ -87,6 +89,7 @@ impl Writer {
                     message,
                     message_set.filter(|_| number == first),
                     documents.counterpart(number),
+                    recognised,
                 ])?;
             }
         }
@@ -125,6 +128,7 @@ pub(super) struct DocumentColumns {
     pub(super) content: Option<usize>,
     pub(super) modified: i64,
     pub(super) changing: bool,
+    pub(super) recognised: bool,
     /// The row of the document of another repository that it is best compared with.
     pub(super) partner: Option<u32>,
     pub(super) partner_shared_bytes: Option<i64>,
@@ -145,6 +149,7 @@ impl DocumentColumns {
             content: Some(document.content.0 as usize),
             modified: row.modified(layers),
             changing: document.changing,
+            recognised: document.recognised,
             partner: partner.map(row_of),
             partner_shared_bytes: partner.map(|partner| integer(partner.shared_bytes)),
             partner_relation: partner.map(|partner| partner.relation.map_or("identical", relation_name)),

@@ -69,6 +69,10 @@ pub(super) fn unread_reason(state: DocumentState) -> &'static str {
         DocumentState::OutOfMemory => "unextractable: out of memory",
         DocumentState::Crashed => "unextractable: crashed",
         DocumentState::NoTextFound => "not compared by text: no text was found in it",
+        DocumentState::PagesArePictures => "not compared by text: its pages are pictures",
+        DocumentState::NotRecognised => "not compared by text: its pages could not be recognised",
+        DocumentState::RecognitionTimedOut => "not compared by text: recognising its pages took too long",
+        DocumentState::TooManyPages => "not compared by text: it has more pictures of pages than its site recognises",
         DocumentState::TextKept => "not compared by text: the policy of its site does not allow it",
         _ => "cannot be read",
     }

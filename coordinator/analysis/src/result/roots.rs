@@ -34,10 +34,15 @@ impl Writer {
             let contradicted = |number: usize| {
                 integer(publication.layers.iter().map(|layer| layer.frozen.roots[number].contradicted).sum())
             };
+            // The site names the program of the view that reads text.
+            let recognition = |number: usize| {
+                let mut names = publication.synced.iter().map(|layer| &layer.frozen.roots[number].summary.recognition);
+                names.rfind(|name| !name.is_empty()).cloned()
+            };
             let of_text = |count: i64| publication.counts_once().then_some(count);
             let text = |count: i64| publication.has_text().then_some(count);
             self.connection.execute(
-                "INSERT INTO root VALUES (?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?)",
+                "INSERT INTO root VALUES (?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?)",
                 params![
                     number,
                     root.party.as_str(),
@@ -62,6 +67,8 @@ impl Writer {
                     of_text(sums.text_file_bytes),
                     publication.place_of(root.site.as_str(), root.repository.as_str()),
                     contradicted(number),
+                    sums.recognised,
+                    recognition(number),
                 ],
             )?;
             // Every layer's walk leaves the same out.
@@ -85,6 +92,7 @@ struct RootSums {
     empty: i64,
     unreadable: i64,
     changed: i64,
+    recognised: i64,
     text_bytes: i64,
     members: i64,
     passages: i64,
@@ -108,6 +116,8 @@ impl RootSums {
             sums.empty += i64::from(status_of(statuses) == Status::ExcludedEmpty);
             let is_changing = |row| DocumentColumns::of(row, layers, documents).changing;
             sums.changed += i64::from(numbers.clone().any(is_changing));
+            let is_recognised = |row| DocumentColumns::of(row, layers, documents).recognised;
+            sums.recognised += i64::from(numbers.clone().any(is_recognised));
             sums.members += i64::from(rows[0].part(layers) == Part::Member);
             sums.passages += i64::from(rows[0].part(layers) == Part::Passage);
             for row in rows {

@@ -35,7 +35,8 @@ CREATE TABLE layer (
   precision TEXT,                     -- fine, coarse; NULL where the method has no fine chunks
   fine_pairs INTEGER,                 -- measured by fine chunks; this and the next two NULL without fine chunks
   coarse_pairs INTEGER,               -- of which some chunk was not cut again
-  omitted_pairs INTEGER               -- not measured again, because their documents have too many candidates
+  omitted_pairs INTEGER,              -- not measured again, because their documents have too many candidates
+  template_rows INTEGER               -- rows of fine chunks that templates leave out; NULL without fine chunks
 );
 
 -- The fine chunks that repositories gave, where pairs were measured by fine chunks.
@@ -47,6 +48,28 @@ CREATE TABLE fine (
   changed_contents INTEGER NOT NULL,  -- whose documents are gone or have changed
   failure TEXT,                       -- why the site gave no more; NULL: it gave what it could
   refused INTEGER NOT NULL            -- whether the reason is the site's policy
+);
+
+-- Of a sample of pairs, what is reported against what a site counts in its documents: bytes in windows of 32 bytes that
+-- occur in the other content. Pairs that are links, or truly share enough to be.
+CREATE TABLE exact (
+  layer INTEGER NOT NULL,
+  size_bytes_a INTEGER NOT NULL,
+  size_bytes_b INTEGER NOT NULL,
+  reported_bytes INTEGER NOT NULL,    -- in common, by the comparison
+  true_bytes_a INTEGER NOT NULL,      -- of the first that are in the second, as counted
+  true_bytes_b INTEGER NOT NULL
+);
+
+-- The sites that have pairs of the sample.
+CREATE TABLE exact_site (
+  layer INTEGER NOT NULL,
+  site TEXT NOT NULL,
+  sampled_pairs INTEGER NOT NULL,
+  measured_pairs INTEGER NOT NULL,    -- of these, measured now or for an earlier scan
+  failure TEXT,                       -- why no more were measured; NULL: the documents of the others have changed
+  refused INTEGER NOT NULL,           -- whether the reason is the site's policy
+  read_bytes INTEGER NOT NULL         -- of documents, now
 );
 
 -- Where messages are matched: sets of documents that are the same message, most documents first.
@@ -75,6 +98,35 @@ CREATE TABLE set_aside (
   crowded INTEGER NOT NULL            -- 1: it would have made too many pairs; 0: it is of a template
 );
 
+-- What many otherwise unlike documents have, and links rest on: those first that most documents have.
+CREATE TABLE frame (
+  id INTEGER PRIMARY KEY,
+  layer INTEGER NOT NULL,
+  cluster INTEGER NOT NULL,           -- in which most documents are that rest on it
+  documents INTEGER NOT NULL,         -- that have any of it, every copy counted
+  document_bytes INTEGER NOT NULL,    -- of it in all of them
+  emptied INTEGER NOT NULL,           -- documents that consist of nothing else
+  links INTEGER NOT NULL,             -- that rest on frames, of which this one is part
+  clusters_gone INTEGER NOT NULL,     -- of which all links do
+  clusters_changed INTEGER NOT NULL,  -- others of which some do
+  tags BLOB NOT NULL,                 -- of chunks that are frame from end to end: 16 bytes each, ascending
+  lengths BLOB NOT NULL,              -- of these chunks: 4 bytes each, little-endian
+  rows BLOB NOT NULL                  -- of fine chunks: 6 bytes each, ascending
+);
+
+-- The clusters with links that rest on a frame.
+CREATE TABLE frame_cluster (
+  frame INTEGER NOT NULL REFERENCES frame,
+  cluster INTEGER NOT NULL REFERENCES cluster
+);
+
+-- A few of the documents that have a frame.
+CREATE TABLE frame_example (
+  frame INTEGER NOT NULL REFERENCES frame,
+  root INTEGER NOT NULL REFERENCES root,
+  path BLOB NOT NULL
+);
+
 -- The repositories that took part.
 CREATE TABLE root (
   id INTEGER PRIMARY KEY,
@@ -99,7 +151,9 @@ CREATE TABLE root (
   text_documents INTEGER,             -- as the next, where each document counts under one view: those that count as text
   text_file_bytes INTEGER,            -- bytes of the files that count as text
   place INTEGER NOT NULL,             -- in the order of the launch, sites by their first repository
-  contradicted_contents INTEGER NOT NULL DEFAULT 0 -- of which other sites sent other chunks under the same digest
+  contradicted_contents INTEGER NOT NULL DEFAULT 0, -- of which other sites sent other chunks under the same digest
+  recognised INTEGER NOT NULL DEFAULT 0, -- documents of which some text was recognised in pictures of pages
+  recognition TEXT                    -- the program that recognised it, with its version and languages
 );
 
 -- Documents by status.
@@ -160,7 +214,8 @@ CREATE TABLE document (
   partner_in_other INTEGER NOT NULL,  -- of a listed row: 1 if the row `other` has the partner to show
   message_id_hash BLOB,               -- of a message
   message INTEGER REFERENCES message, -- of a listed row: the set of the same message
-  counterpart INTEGER                 -- of two repositories: the listed row of the document at the same place in the other
+  counterpart INTEGER,                -- of two repositories: the listed row of the document at the same place in the other
+  recognised INTEGER NOT NULL DEFAULT 0 -- 1: under a view of it, some of its text was recognised in pictures of pages
 );
 
 CREATE TABLE unread (
@@ -196,7 +251,9 @@ CREATE TABLE cluster (
   last_modified INTEGER NOT NULL,
   root INTEGER NOT NULL REFERENCES root, -- where the representative is
   path BLOB NOT NULL,
-  layer INTEGER NOT NULL
+  layer INTEGER NOT NULL,
+  frame_links INTEGER NOT NULL,       -- of the links of joined_bytes, those that rest on a frame
+  on_frame INTEGER NOT NULL           -- whether these are at least half of them
 );
 
 -- The identical sets: those of contents under their numbers there, then those of messages.
@@ -229,7 +286,9 @@ CREATE TABLE link (
   b_in_a INTEGER,
   estimated INTEGER NOT NULL,         -- 1 if the measures are estimates
   low INTEGER,                        -- of a sample: the interval that holds the true resemblance in 95 of 100 cases
-  high INTEGER
+  high INTEGER,
+  outside_bytes INTEGER,              -- shared outside of frames; NULL where no frame is part of it
+  on_frame INTEGER NOT NULL           -- whether it would be no link without its frames
 );
 
 CREATE TABLE family (

@@ -3,8 +3,9 @@
 use std::collections::HashMap;
 
 use cognate_fingerprint::{ContentDigest, Tag};
-use cognate_similarity::{ContentIndex, ContentMap, Posting, RunInput, RunShards, Shards as _};
+use cognate_similarity::{ContentIndex, ContentMap, RunInput, RunShards};
 
+use crate::by_tag::by_tag;
 use crate::error::Error;
 use cognate_storage::indexes::{Indexes, Sealed};
 use cognate_storage::template::Chunk;
@@ -73,25 +74,4 @@ impl Postings {
         })?;
         Ok(known)
     }
-}
-
-/// Hands over all postings tag by tag.
-pub(crate) fn by_tag(shards: &RunShards, mut each: impl FnMut(&[Posting])) -> Result<(), Error> {
-    let mut postings: Vec<Posting> = Vec::new();
-    for shard in 0..shards.shard_count() {
-        shards.visit(shard, &mut |slice| {
-            for posting in slice {
-                if postings.last().is_some_and(|last| last.tag != posting.tag) {
-                    each(&postings);
-                    postings.clear();
-                }
-                postings.push(*posting);
-            }
-            Ok(())
-        })?;
-    }
-    if !postings.is_empty() {
-        each(&postings);
-    }
-    Ok(())
 }

@@ -2,82 +2,20 @@
 //! they are the lesser part.
 
 use cognate_fingerprint::Tag;
-use cognate_similarity::{Link, Posting, RunShards};
+use cognate_similarity::{Posting, RunShards};
 
-use super::postings::by_tag;
+use crate::by_tag::by_tag;
 use crate::error::Error;
+use crate::kinds::{NOWHERE, Seen};
 use cognate_storage::template::Chunk;
 
 /// Number of passes over the holders of tags, since each tag that drops out makes others weigh less.
 const PASSES_MAX: usize = 4;
 
-/// Means "in no cluster".
-pub(crate) const NOWHERE: u32 = u32::MAX;
-
-/// Contents that have most of each other's bytes, put together: versions of one document count as one.
-pub(crate) struct Kinds {
-    above: Vec<u32>,
-}
-
-impl Kinds {
-    pub(crate) fn of(links: &[Link], payload_bytes: &[u64]) -> Kinds {
-        let count = u32::try_from(payload_bytes.len()).expect("fewer than 2^32 contents");
-        let mut kinds = Kinds { above: (0..count).collect() };
-        for link in links {
-            let half_of = |content: u32| link.shared_bytes.saturating_mul(2) >= payload_bytes[content as usize];
-            if half_of(link.a.0) && half_of(link.b.0) {
-                let (a, b) = (kinds.find(link.a.0), kinds.find(link.b.0));
-                kinds.above[a.max(b) as usize] = a.min(b);
-            }
-        }
-        for content in 0..count {
-            kinds.above[content as usize] = kinds.find(content);
-        }
-        kinds
-    }
-
-    fn find(&mut self, mut content: u32) -> u32 {
-        while self.above[content as usize] != content {
-            let above = self.above[content as usize];
-            self.above[content as usize] = self.above[above as usize];
-            content = above;
-        }
-        content
-    }
-}
-
-/// Notes the numbers that it has seen since its last restart, in the time of that alone.
-pub(crate) struct Seen {
-    round: u32,
-    last: Vec<u32>,
-}
-
-impl Seen {
-    pub(crate) fn new(count: usize) -> Seen {
-        Seen { round: 0, last: vec![0; count] }
-    }
-
-    pub(crate) fn begin(&mut self) {
-        if self.round == u32::MAX {
-            self.last.fill(0);
-            self.round = 0;
-        }
-        self.round += 1;
-    }
-
-    /// True if it is new.
-    pub(crate) fn show(&mut self, number: u32) -> bool {
-        std::mem::replace(&mut self.last[number as usize], self.round) != self.round
-    }
-
-    pub(crate) fn has(&self, number: u32) -> bool {
-        self.last[number as usize] == self.round
-    }
-}
-
 /// Facts about contents that decide about tags.
 pub(crate) struct Contents<'a> {
-    pub(crate) kinds: &'a Kinds,
+    /// The kind of each.
+    pub(crate) kinds: &'a [u32],
     pub(crate) payload_bytes: &'a [u64],
     /// The cluster of each, or [`NOWHERE`].
     pub(crate) cluster_of: &'a [u32],
@@ -161,7 +99,7 @@ impl Contents<'_> {
         kinds.begin();
         members.begin();
         let contents = postings.iter().map(|posting| posting.content.0).filter(|content| is_wanted(*content));
-        contents.filter(|content| members.show(*content) && kinds.show(self.kinds.above[*content as usize])).count()
+        contents.filter(|content| members.show(*content) && kinds.show(self.kinds[*content as usize])).count()
     }
 
     /// True if two contents of one cluster have a tag: otherwise no link rests on it.

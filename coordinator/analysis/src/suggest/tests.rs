@@ -1,6 +1,6 @@
 use cognate_similarity::{ContentIndex, ContentMap, Link, Run, RunInput, RunRecord, RunShards, WriteRun, write_run};
 
-use super::spread::{Contents, Kinds, NOWHERE, Spread};
+use super::spread::{Contents, Spread};
 use super::*;
 
 fn tag(number: u8) -> Tag {
@@ -31,7 +31,7 @@ fn spread(contents: &[&[(u8, u32)]], links: &[(u32, u32, u64)], kinds_min: usize
         .iter()
         .map(|&(a, b, shared_bytes)| Link { a: ContentIndex(a), b: ContentIndex(b), shared_bytes })
         .collect();
-    let kinds = Kinds::of(&links, &payload_bytes);
+    let kinds = Kinds::of(&links, &payload_bytes).finish();
     let cluster_of = vec![0; contents.len()];
     let contents = Contents { kinds: &kinds, payload_bytes: &payload_bytes, cluster_of: &cluster_of, kinds_min };
     let found = Spread::find(&shards, &contents).unwrap();

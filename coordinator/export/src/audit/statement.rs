@@ -14,9 +14,11 @@ pub(super) fn of(audit: &Audit, controls: &[ControlRow]) -> Vec<String> {
     if audit.overlap.is_empty() {
         sentences.push("Only one side took part, so there is no other side to compare it with.".to_owned());
     }
+    sentences.extend(crate::expected::expected_error(&audit.scan));
     sentences.extend(found_controls(audit, controls));
     sentences.extend(run_lengths(audit));
     sentences.push(unread(audit));
+    sentences.extend(scanned(audit));
     sentences.extend(containers(audit));
     sentences.extend(narrowed(audit));
     if !audit.asked.templates.is_empty() {
@@ -153,6 +155,16 @@ fn unread(audit: &Audit) -> String {
             plural(count, "document")
         ),
     }
+}
+
+/// The documents of which a program recognised the text, and those that are pictures and are not compared by text.
+fn scanned(audit: &Audit) -> Option<String> {
+    let lines = crate::recognised::lines(&audit.sites);
+    let meaning = match audit.sites.iter().any(|site| site.recognised.is_some()) {
+        true => " Recognised text has errors: documents can share more than is stated of them.",
+        false => "",
+    };
+    (!lines.is_empty()).then(|| format!("{}.{meaning}", lines.join("; ")))
 }
 
 /// In raw bytes, the contents of compressed containers match where the files are identical, and not otherwise.

@@ -8,9 +8,12 @@ use cognate_result::report::{BucketRow, HistogramSection, Ratio, Report, ScanSec
 use super::cells::{Safe, percent};
 use super::{lists, place, repository, title};
 use crate::contradicted::{CONTRADICTED, contradicted};
+use crate::expected::expected_error;
+use crate::frames::frames;
 use crate::human::{bytes, count};
 use crate::legend;
 use crate::overlap::{InCommon, Matrix, STATUSES, by_status};
+use crate::recognised;
 
 /// Sites that a table of all by all can show.
 const MATRIX_MAX: usize = 24;
@@ -43,7 +46,8 @@ pub(super) fn write(
         Safe(&scan.method),
         Safe(&when.unwrap_or_default()),
     )?;
-    partial(scan, sites, out)?;
+    partial(scan, sites, report.cluster_totals()?.clusters, out)?;
+    expected_error(scan).iter().try_for_each(|line| writeln!(out, "<p class=\"soft\">{}</p>", Safe(line)))?;
     writeln!(
         out,
         "<nav><a href=\"#coverage\">Coverage</a><a href=\"#overlap\">Overlap</a><a href=\"#strength\">Strength</a>\
@@ -57,7 +61,7 @@ pub(super) fn write(
     strength(report, out)
 }
 
-fn partial(scan: &ScanSection, sites: &[SiteSection], out: &mut impl Write) -> crate::Result<()> {
+fn partial(scan: &ScanSection, sites: &[SiteSection], clusters: u64, out: &mut impl Write) -> crate::Result<()> {
     if scan.status != "complete" {
         writeln!(
             out,
@@ -77,6 +81,9 @@ fn partial(scan: &ScanSection, sites: &[SiteSection], out: &mut impl Write) -> c
     }
     if let Some(notice) = scan.notice {
         writeln!(out, "<p class=\"note\">{}</p>", Safe(notice))?;
+    }
+    if let Some(frames) = frames(scan, clusters) {
+        writeln!(out, "<p class=\"note\">{}</p>", Safe(&frames))?;
     }
     if let (Some(refines), Some(refined)) = (&scan.refines, &scan.refined) {
         let documents = count(refined.documents);
@@ -180,6 +187,9 @@ fn coverage(sites: &[SiteSection], out: &mut impl Write) -> crate::Result<()> {
         skipped.map(|(site, (reason, many))| format!("{}: {} × {reason}", repository(site), count(*many))).collect();
     if !reasons.is_empty() {
         writeln!(out, "<p class=\"soft\">Left out: {}.</p>", Safe(&reasons.join("; ")))?;
+    }
+    for line in recognised::lines(sites) {
+        writeln!(out, "<p class=\"soft\">{}.</p>", Safe(&line))?;
     }
     Ok(())
 }

@@ -3,6 +3,7 @@
 use std::io::Write;
 
 use crate::Error;
+use crate::recognised::mark;
 use cognate_result::report::{ClusterSection, IdenticalSet, Report};
 
 use super::cells::{Safe, td};
@@ -142,7 +143,7 @@ fn push_set(groups: &mut Groups<'_, impl Write>, set: &IdenticalSet) -> crate::R
     let copies = set.documents.len() as u64;
     let first = [
         set.tier.into(),
-        set.documents[0].path.as_str().into(),
+        format!("{}{}", set.documents[0].path, mark(set.documents[0].recognised)).into(),
         copies.into(),
         set.size_bytes.into(),
         set.size_bytes.map(|size| size * (copies - 1)).into(),
@@ -152,7 +153,7 @@ fn push_set(groups: &mut Groups<'_, impl Write>, set: &IdenticalSet) -> crate::R
         let document = &set.documents[place];
         vec![
             Cell::None,
-            format!("{}/{}: {}", document.site, document.repository, document.path).into(),
+            format!("{}/{}: {}{}", document.site, document.repository, document.path, mark(document.recognised)).into(),
             Cell::None,
             document.size_bytes.into(),
             Cell::None,

@@ -7,6 +7,7 @@ use std::borrow::Cow;
 use std::collections::{BTreeMap, BTreeSet, HashSet};
 
 use crate::Error;
+use crate::recognised;
 use cognate_proto::path::printable;
 use cognate_result::report::{Alignment, Fate, FatePartner, Ratio, Report, SiteSection};
 
@@ -26,6 +27,8 @@ pub(super) struct Change {
     /// Its number, and that of the document at the same place of the other.
     numbers: (i64, Option<i64>),
     pub(super) path: String,
+    /// The mark of recognised text, or nothing.
+    pub(super) mark: &'static str,
     pub(super) moved_to: Option<String>,
     pub(super) size_bytes: u64,
     /// Bytes in common; unknown where they are too few for a link.
@@ -97,6 +100,7 @@ impl Places {
         let change = |moved_to: Option<&[u8]>, shared_bytes: Option<u64>| Change {
             numbers: (fate.id, fate.counterpart),
             path: printable(fate.path).into_owned(),
+            mark: recognised::mark(Some(fate.recognised)),
             moved_to: moved_to.map(|path| printable(path).into_owned()),
             size_bytes: fate.size_bytes,
             shared_bytes,

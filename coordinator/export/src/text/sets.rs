@@ -3,6 +3,7 @@
 use std::io::Write;
 
 use crate::Error;
+use crate::recognised::mark;
 use cognate_result::report::{ClusterSection, IdenticalSet, IdenticalTotals, Report};
 
 use super::views::Words;
@@ -55,7 +56,7 @@ fn write_set(set: &IdenticalSet, out: &mut impl Write) -> crate::Result<()> {
         (_, None) => writeln!(out, "  {copies} × message {}", set.id)?,
     }
     let names = set.documents.iter().map(|document| {
-        let name = place(&document.site, &document.repository, &document.path);
+        let name = place(&document.site, &document.repository, &document.path) + mark(document.recognised);
         document.size_bytes.map_or(name.clone(), |size| format!("{name}  {}", bytes(size)))
     });
     write_names(names, set.documents.len(), out)
@@ -116,9 +117,10 @@ fn write_cluster(cluster: &ClusterSection, words: &Words, out: &mut impl Write) 
         1 => format!("{mean} alike"),
         links => format!("{} links, {mean} alike on average, {least} at least", count(links)),
     };
+    let frame = if cluster.rests_on_frame.is_some() { " · rests on a frame" } else { "" };
     writeln!(
         out,
-        "  {} {} · {} in common · {} {}, {} · {alike}",
+        "  {} {} · {} in common · {} {}, {} · {alike}{frame}",
         cluster.relation,
         cluster.id.get(..8).unwrap_or(&cluster.id),
         bytes(cluster.joined_bytes),
@@ -132,8 +134,9 @@ fn write_cluster(cluster: &ClusterSection, words: &Words, out: &mut impl Write) 
             copies => format!(" (× {})", count(copies)),
         };
         format!(
-            "{}{copies}  {}",
+            "{}{}{copies}  {}",
             place(&document.site, &document.repository, &document.path),
+            mark(document.recognised),
             bytes(document.size_bytes)
         )
     });

@@ -36,7 +36,7 @@ fn write_cluster(sheet: &mut Sheet<'_>, layout: &Layout, number: u64, section: &
     (0..section.documents.len()).try_for_each(|place| sheet.push(&layout.member(&cluster.member(place)), Look::Member))
 }
 
-const IDENTICAL: [Column; 11] = [
+const IDENTICAL: [Column; 12] = [
     column("number", "Set #", Text, 8),
     column("files", "# Files", Count, 8),
     column("overhead", "Overhead bytes", Bytes, 15),
@@ -48,6 +48,7 @@ const IDENTICAL: [Column; 11] = [
     column("modified", "Modified", Time, 19),
     column("same", "Same", Text, 13),
     column("id", "Set id", Text, 34),
+    column("recognised", "Recognised text", Text, 16),
 ];
 
 /// The sheet of identical sets.
@@ -87,6 +88,7 @@ fn write_set(sheet: &mut Sheet<'_>, number: u64, set: &IdenticalSet) -> crate::R
                 document.modified.as_str().into(),
                 of_set(set.tier.into()),
                 of_set(set.id.as_str().into()),
+                Cell::yes(document.recognised.is_some()),
             ],
             if first { Look::Group } else { Look::Member },
         )?;

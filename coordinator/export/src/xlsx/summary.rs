@@ -88,7 +88,7 @@ impl Page<'_> {
         let mut headings =
             vec!["Repository", "Party", "Documents", "Bytes", "Unreadable", "Changed", "Left out", "Empty"];
         headings.extend(STATUSES);
-        headings.push("Text");
+        headings.extend(["Text", "Recognised text", "Not compared by text"]);
         self.headings(&headings, 2..)?;
         for site in report.sites()? {
             let mut cells: Vec<Cell> = vec![
@@ -103,6 +103,8 @@ impl Page<'_> {
             ];
             cells.extend(STATUSES.iter().map(|status| Cell::from(site.status.get(*status).copied().unwrap_or(0))));
             cells.push(site.text_bytes.into());
+            cells.push(site.recognised.unwrap_or(0).into());
+            cells.push(site.not_compared_by_text.values().sum::<u64>().into());
             let mut kinds = vec![Kind::Text; 2];
             kinds.resize(cells.len(), Kind::Count);
             self.row(&cells, &kinds)?;

@@ -81,6 +81,8 @@ pub struct Place {
     pub path_escaped: bool,
     /// Time of the last modification.
     pub modified: String,
+    /// True if some of its text was recognised in pictures of pages.
+    pub recognised: bool,
 }
 
 impl Place {
@@ -94,7 +96,7 @@ impl Place {
         format!("{}/{}/{}", self.site, self.repository, self.path)
     }
 
-    /// From the columns site, repository, path and modified.
+    /// From the columns site, repository, path, modified and recognised.
     pub(super) fn read(row: &rusqlite::Row<'_>) -> rusqlite::Result<Place> {
         let bytes: Vec<u8> = row.get(2)?;
         let (path, escaped) = path_of(&bytes);
@@ -105,6 +107,7 @@ impl Place {
             bytes,
             path_escaped: escaped.is_some(),
             modified: time(row.get(3)?),
+            recognised: row.get(4)?,
         })
     }
 }
@@ -145,6 +148,10 @@ pub struct LinkView {
     pub estimated: bool,
     /// The interval that holds the true resemblance in 95 of 100 cases, where it is one of a sample.
     pub interval: Option<(Ratio, Ratio)>,
+    /// Bytes that both have outside of frames; nothing if no frame is part of the link.
+    pub outside_bytes: Option<u64>,
+    /// True if it would be no link without its frames.
+    pub rests_on_frame: bool,
 }
 
 /// Members that are close to one of them.
@@ -253,8 +260,8 @@ impl Browse {
     }
 
     fn links_of(&self, number: i64, members: &Members) -> Result<Vec<LinkView>, Error> {
-        let sql = "SELECT a, b, shared_bytes, relation, resemblance, a_in_b, b_in_a, estimated, low, high FROM link
-                   WHERE cluster = ?";
+        let sql = "SELECT a, b, shared_bytes, relation, resemblance, a_in_b, b_in_a, estimated, low, high,
+                          outside_bytes, on_frame FROM link WHERE cluster = ?";
         let links = self.collect(sql, [number], |row| {
             let (a, b): (i64, i64) = (row.get(0)?, row.get(1)?);
             let (Some(&a), Some(&b)) = (members.places.get(&a), members.places.get(&b)) else { return Ok(None) };
@@ -274,6 +281,8 @@ impl Browse {
                 relation,
                 estimated: row.get(7)?,
                 interval: ratio(8)?.zip(ratio(9)?),
+                outside_bytes: row.get(10)?,
+                rests_on_frame: row.get(11)?,
             }))
         })?;
         Ok(links.into_iter().flatten().collect())
@@ -300,7 +309,7 @@ impl Browse {
         let content = members.contents[place];
         let by = self.report.by_document();
         let sql = format!(
-            "SELECT r.site, r.repository, d.path, d.modified FROM document d JOIN root r ON r.id = d.root
+            "SELECT r.site, r.repository, d.path, d.modified, d.recognised FROM document d JOIN root r ON r.id = d.root
              WHERE d.content = ? ORDER BY {by} LIMIT ?"
         );
         let documents = self.collect(&sql, params![content, PLACES_MAX], Place::read)?;
@@ -382,6 +391,8 @@ mod tests {
             relation: "shares".to_owned(),
             estimated: false,
             interval: None,
+            outside_bytes: None,
+            rests_on_frame: false,
         };
         let links = [link(0, 1, 9000), link(1, 2, 3000), link(2, 3, 9500), link(3, 4, 2000)];
         let at = |threshold| parts(5, links.iter().filter(move |link| link.resemblance >= Some(Ratio(threshold))));

@@ -47,6 +47,10 @@ pub struct ClusterRow {
     pub shared_bytes: u64,
     /// Bytes of the strongest links that join all members without a circle.
     pub joined_bytes: u64,
+    /// Of the links of `joined_bytes`, those that rest on a frame.
+    pub frame_links: u64,
+    /// True if these are at least half of them.
+    pub rests_on_frame: bool,
     /// In copies beyond the first, and `joined_bytes`.
     pub redundant_bytes: u64,
     /// Time of modification of the document that was modified first.
@@ -67,7 +71,7 @@ pub struct ClusterRow {
 const COLUMNS: &str =
     "k.id, k.name, k.members_digest, (SELECT l.view FROM layer l WHERE l.number = k.layer), k.relation, k.total_bytes, k.members, k.documents, k.sites, k.links,
   k.min_resemblance, k.mean_resemblance, k.max_resemblance, k.max_containment, k.shared_bytes, k.redundant_bytes,
-  k.first_modified, k.last_modified, r.site, r.repository, k.path, k.joined_bytes";
+  k.first_modified, k.last_modified, r.site, r.repository, k.path, k.joined_bytes, k.frame_links, k.on_frame";
 
 impl Browse {
     /// A page of the clusters that a filter lets through.
@@ -184,6 +188,9 @@ impl Browse {
         if filter.across {
             condition.and("k.crosses", None);
         }
+        if let Some(rests) = filter.frame {
+            condition.and(if rests { "k.on_frame" } else { "NOT k.on_frame" }, None);
+        }
         condition.is("k.relation", filter.relation.as_ref());
         condition.is(VIEW, filter.view.as_ref());
         condition.at_least("k.min_resemblance", filter.least.0);
@@ -279,6 +286,8 @@ impl Browse {
             max_containment: ratio(13)?,
             shared_bytes: row.get(14)?,
             joined_bytes: row.get(21)?,
+            frame_links: row.get(22)?,
+            rests_on_frame: row.get(23)?,
             redundant_bytes: row.get(15)?,
             first_modified: time(row.get(16)?),
             last_modified: time(row.get(17)?),

@@ -166,6 +166,8 @@ pub struct DocumentRow {
     pub partner: Option<(String, u64, String, String, String)>,
     /// The share of the document that this one has.
     pub partner_share: Option<Ratio>,
+    /// True if some of its text was recognised in pictures of pages.
+    pub recognised: bool,
 }
 
 impl Browse {
@@ -285,7 +287,7 @@ impl Browse {
           SELECT r.site, r.repository, d.path, d.size_bytes, d.modified, d.status, c.digest,
                  coalesce(k.name, ok.name), CASE WHEN k.id IS NULL THEN ol.view ELSE l.view END,
                  t.partner_relation, t.partner_shared_bytes, pr.site, pr.repository, p.path,
-                 (SELECT a.payload_bytes FROM content a WHERE a.id = t.content)
+                 (SELECT a.payload_bytes FROM content a WHERE a.id = t.content), d.recognised
           FROM document d JOIN root r ON r.id = d.root
                JOIN document t ON t.id = CASE WHEN d.partner_in_other THEN d.other ELSE d.id END
                LEFT JOIN content c ON c.id = d.content
@@ -320,6 +322,7 @@ impl Browse {
                 },
                 partner_share: share_of(row.get(10)?, row.get(14)?),
                 partner,
+                recognised: row.get(15)?,
             })
         })
     }

@@ -24,6 +24,8 @@ pub struct ClusterFilter {
     pub relation: Option<String>,
     /// `raw` or `text`.
     pub view: Option<String>,
+    /// True: those that rest on a frame; false: the others.
+    pub frame: Option<bool>,
     /// The least resemblance over the links, from and to, in ten-thousandths.
     pub least: (Option<i64>, Option<i64>),
     /// The mean resemblance over the links.
@@ -193,6 +195,7 @@ impl ClusterFilter {
             "across" => self.across = value != "0",
             "relation" => self.relation = Some(known(&value, &["pair", "archive", "group"])?),
             "view" => self.view = Some(known(&value, &["raw", "text"])?),
+            "frame" => self.frame = Some(known(&value, &["yes", "no"])? == "yes"),
             "least" => self.least.0 = Some(share(&value)?),
             "least_max" => self.least.1 = Some(share(&value)?),
             "mean" => self.mean.0 = Some(share(&value)?),
@@ -232,6 +235,7 @@ impl ClusterFilter {
         pairs.put("across", self.across.then_some(1));
         pairs.put("relation", self.relation.as_ref());
         pairs.put("view", self.view.as_ref());
+        pairs.put("frame", self.frame.map(|rests| if rests { "yes" } else { "no" }));
         pairs.put("least", self.least.0.map(percent));
         pairs.put("least_max", self.least.1.map(percent));
         pairs.put("mean", self.mean.0.map(percent));
@@ -375,6 +379,7 @@ mod tests {
         check("", "");
         check("?page=3&sort=-size&path=", "");
         check("site=b&site=a&site=b&across=1", "site=a&site=b&across=1");
+        check("least=80&frame=no", "frame=no&least=80");
         check("least=80&least_max=95.5&mean=0.25%25", "least=80&least_max=95.5&mean=0.25");
         check("size=4KB&size_max=1.5MiB&members=2&members_max=9", "size=4000&size_max=1572864&members=2&members_max=9");
         check("path=a+b%2F%2A.txt&from=2026-01-31&verdict=open", "path=a+b%2F*.txt&from=2026-01-31&verdict=open");
@@ -394,6 +399,7 @@ mod tests {
             "from=31.1.2026",
             "verdict=maybe",
             "since=12",
+            "frame=1",
             "change=no",
         ] {
             let error = query.parse::<ClusterFilter>().unwrap_err().to_string();

@@ -154,7 +154,8 @@ impl Browse {
             "d.content = (SELECT c.id FROM content c WHERE c.identical = ?1)"
         };
         let sql = format!(
-            "SELECT r.site, r.repository, d.path, d.modified FROM document d JOIN root r ON r.id = d.root
+            "SELECT r.site, r.repository, d.path, d.modified, d.recognised FROM document d
+                    JOIN root r ON r.id = d.root
              WHERE {which} ORDER BY {} LIMIT ?2 OFFSET ?3",
             self.report.by_document()
         );

@@ -1,10 +1,12 @@
 //! The comparison of two documents under one view: by a result, and by the places that a coordinator or two files give.
 
+use cognate_proto::name::one_line;
+use cognate_proto::options::Precision;
 use cognate_proto::v1;
 use cognate_similarity::PairMeasure;
 
 use super::record::{Document, Pair, Shared, Side, Step, Version};
-use super::{Map, Stretch};
+use super::{Asked, Measured, Stretch};
 use crate::Error;
 use crate::report::{ClusterDocument, Found, FoundView, Ratio, Report};
 
@@ -87,6 +89,8 @@ impl Pair {
             a_in_b: None,
             b_in_a: None,
             resemblance: None,
+            precision: report.precision(a.view)?,
+            coarse_reason: None,
             relation: None,
             estimated: None,
             cluster: None,
@@ -94,9 +98,11 @@ impl Pair {
             versions: Vec::new(),
             shared: None,
             shared_omitted: 0,
+            unplaced_bytes: 0,
             templates_a: Vec::new(),
             templates_b: Vec::new(),
             unplaced: None,
+            min_containment: Some(scan.min_containment),
         })
     }
 
@@ -110,7 +116,7 @@ impl Pair {
         }
     }
 
-    /// Adds the places that the coordinator knows. Its measurement replaces the numbers of the result.
+    /// Adds the places that the coordinator knows. Where the report has no link between the two, its figures are the answer's.
     pub fn add_answer(&mut self, answer: &v1::ExplainResponse) {
         let shared = |run: &v1::SharedRun| Shared { offset_a: run.a, offset_b: run.b, length_bytes: run.length_bytes };
         let stretches = |list: &[v1::Stretch]| list.iter().map(|one| [one.offset, one.length_bytes]).collect();
@@ -118,6 +124,9 @@ impl Pair {
         self.shared_omitted = answer.runs_omitted;
         self.templates_a = stretches(&answer.templates_a);
         self.templates_b = stretches(&answer.templates_b);
+        self.precision = Precision::ALL.into_iter().find(|precision| precision.name() == answer.precision);
+        self.coarse_reason = Some(one_line(&answer.coarse_reason)).filter(|reason| !reason.is_empty());
+        self.unplaced_bytes = answer.unplaced_bytes;
         self.measure(PairMeasure {
             shared_bytes: answer.shared_bytes,
             a_payload_bytes: answer.a_payload_bytes,
@@ -125,28 +134,42 @@ impl Pair {
         });
     }
 
-    /// Adds the places in two files. The numbers of the result stay, because the templates of the coordinator are not known.
-    pub fn add_map(&mut self, map: &Map) {
+    /// The facts by which the figures of two files at hand are chosen. Their fine chunks are all known.
+    pub fn asked(&self) -> Asked {
+        let linked_bytes = self.shared_bytes.filter(|_| self.linked);
+        Asked { precision: self.precision, linked_bytes, has_all_of_scan: true }
+    }
+
+    /// Adds the places in two files. Where the report has a link between the two, its figures stay.
+    pub fn add_measured(&mut self, measured: &Measured) {
+        let map = &measured.map;
         let shared = |run: &super::Run| Shared { offset_a: run.a, offset_b: run.b, length_bytes: run.length_bytes };
         let stretches = |list: &[Stretch]| list.iter().map(|one| [one.offset, one.length_bytes]).collect();
         self.shared = Some(map.runs.iter().map(shared).collect());
         (self.shared_omitted, self.unplaced) = (0, None);
         self.templates_a = stretches(&map.templates_a);
         self.templates_b = stretches(&map.templates_b);
-        if self.shared_bytes.is_none() {
-            self.measure(map.measure);
-        }
+        self.precision = measured.precision;
+        self.coarse_reason = Some(measured.coarse_reason.clone()).filter(|reason| !reason.is_empty());
+        self.unplaced_bytes = measured.unplaced_bytes;
+        self.measure(map.measure);
     }
 
     fn measure(&mut self, measure: PairMeasure) {
         let PairMeasure { shared_bytes, a_payload_bytes, b_payload_bytes } = measure;
+        if self.linked {
+            return;
+        }
         let union = (a_payload_bytes + b_payload_bytes).saturating_sub(shared_bytes);
         let of = |total: u64| Some(Ratio::of(shared_bytes, total));
         self.shared_bytes = Some(shared_bytes);
         (self.a_in_b, self.b_in_a, self.resemblance) = (of(a_payload_bytes), of(b_payload_bytes), of(union));
         if self.relation.is_none() && shared_bytes > 0 {
+            let is_enough = |share: Option<Ratio>| share >= self.min_containment && self.min_containment.is_some();
             let reason = match self.evidence_only {
                 Some(true) => "evidence only, since their text counts",
+                // The scan did not measure it, or has too many links to report all of them.
+                _ if is_enough(self.a_in_b) || is_enough(self.b_in_a) => "not among the links of the report",
                 _ => "below the thresholds of the scan",
             };
             self.relation = Some(reason.to_owned());
@@ -162,6 +185,7 @@ impl From<&ClusterDocument> for Version {
 
 #[cfg(test)]
 mod tests {
+    use super::super::Map;
     use super::*;
 
     /// A pair of 100 and 50 bytes with these bytes in common by its result.
@@ -183,6 +207,7 @@ mod tests {
             path: path.to_owned(),
             path_escaped: None,
             payload_bytes: 1,
+            recognised: None,
             repository: "main".to_owned(),
             site: "a".to_owned(),
             sites: Vec::new(),
@@ -191,7 +216,7 @@ mod tests {
     }
 
     #[test]
-    fn an_answer_of_the_coordinator_replaces_the_numbers_of_the_result_and_a_map_of_files_does_not() {
+    fn the_figures_of_a_link_stay_and_those_of_another_pair_are_measured() {
         let answer = v1::ExplainResponse {
             runs: vec![v1::SharedRun { a: 10, b: 0, length_bytes: 25 }],
             runs_omitted: 2,
@@ -199,21 +224,36 @@ mod tests {
             a_payload_bytes: 100,
             b_payload_bytes: 50,
             templates_a: vec![v1::Stretch { offset: 90, length_bytes: 10 }],
+            precision: "coarse".to_owned(),
+            coarse_reason: "two chunks".to_owned(),
             ..v1::ExplainResponse::default()
         };
-        let mut answered = pair(Some(7));
+        let mut answered = pair(None);
         answered.add_answer(&answer);
+        assert_eq!(
+            (answered.precision, answered.coarse_reason.as_deref()),
+            (Some(Precision::Coarse), Some("two chunks"))
+        );
         assert_eq!((answered.shared_bytes, answered.shared_omitted, answered.shared.unwrap().len()), (Some(25), 2, 1));
         let shares = [answered.a_in_b, answered.b_in_a, answered.resemblance];
         assert_eq!(shares, [Some(Ratio(2_500)), Some(Ratio(5_000)), Some(Ratio(2_000))]);
         assert_eq!(answered.relation.as_deref(), Some("below the thresholds of the scan"));
         assert_eq!((answered.templates_a, answered.templates_b), (vec![[90, 10]], vec![]));
 
-        let map = Map::of(&[], &[]);
+        let mut enough = Pair { min_containment: Some(Ratio(5_000)), ..pair(None) };
+        enough.add_answer(&answer);
+        assert_eq!(enough.relation.as_deref(), Some("not among the links of the report"));
+
+        let asked = Asked { precision: None, linked_bytes: None, has_all_of_scan: true };
+        let none = Measured::of(Map::of(&[], &[]), asked, &mut |_| Ok::<_, Error>(None)).unwrap();
         for (known, expected) in [(Some(7), Some(7)), (None, Some(0))] {
-            let mut by_files = Pair { unplaced: Some("a file has no chunks".to_owned()), ..pair(known) };
-            by_files.add_map(&map);
+            let unplaced = Some("a file has no chunks".to_owned());
+            let mut by_files = Pair { unplaced, linked: known.is_some(), ..pair(known) };
+            by_files.add_measured(&none);
             assert_eq!((by_files.shared_bytes, by_files.unplaced, by_files.relation), (expected, None, None));
+            let mut by_answer = Pair { linked: known.is_some(), ..pair(known) };
+            by_answer.add_answer(&answer);
+            assert_eq!(by_answer.shared_bytes, known.or(Some(25)));
         }
     }
 

@@ -1,5 +1,6 @@
 //! An explanation of two documents: schema `cognate.explain/1`. Fields may be added, never renamed.
 
+use cognate_proto::options::Precision;
 use serde::{Deserialize, Serialize};
 
 use crate::report::{ClusterDocument, Found, FoundView, LinkRow, Ratio};
@@ -67,6 +68,13 @@ pub struct Pair {
     pub identical: bool,
     /// True if the result has a link between them.
     pub linked: bool,
+    /// The precision of the figures: `fine`, or `coarse` where whole chunks alone were compared; nothing if the method has no
+    /// fine chunks.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub precision: Option<Precision>,
+    /// The reason why they are coarse.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub coarse_reason: Option<String>,
     /// Bytes in common.
     pub shared_bytes: Option<u64>,
     /// The share of A that is in B.
@@ -91,6 +99,9 @@ pub struct Pair {
     /// The number of further runs: the shortest ones.
     #[serde(default)]
     pub shared_omitted: u64,
+    /// Bytes in common that are in no run, because their fine chunks are not known any more.
+    #[serde(default, skip_serializing_if = "is_zero")]
+    pub unplaced_bytes: u64,
     /// Templates in A: offset and length.
     pub templates_a: Vec<[u64; 2]>,
     /// Templates in B.
@@ -98,6 +109,14 @@ pub struct Pair {
     /// The reason for which the runs are not known.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub unplaced: Option<String>,
+    /// The least containment of a link of the scan.
+    #[serde(skip)]
+    pub(super) min_containment: Option<Ratio>,
+}
+
+#[expect(clippy::trivially_copy_pass_by_ref, reason = "serde calls it with a reference")]
+fn is_zero(bytes: &u64) -> bool {
+    *bytes == 0
 }
 
 /// The content of one of the two under a view.

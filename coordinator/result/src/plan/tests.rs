@@ -6,6 +6,7 @@ use crate::report::VerdictSection;
 fn document(site: &str, path: &str, modified: &str) -> Located {
     Located {
         message_id_hash: None,
+        recognised: None,
         modified: modified.to_owned(),
         path: path.to_owned(),
         path_escaped: None,

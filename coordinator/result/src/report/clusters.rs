@@ -36,7 +36,7 @@ impl Report {
     ) -> Result<(), E> {
         let sql = format!(
             "SELECT id, name, members_digest, relation, representative, total_bytes, links, links_omitted,
-                    min_resemblance, mean_resemblance, layer, joined_bytes
+                    min_resemblance, mean_resemblance, layer, joined_bytes, frame_links, on_frame
              FROM cluster k WHERE k.layer = ? AND {condition} ORDER BY k.id"
         );
         let mut statement = self.connection.prepare(&sql).map_err(|error| self.failed(error))?;
@@ -56,6 +56,7 @@ impl Report {
         let families = self.families(id, &members)?;
         Ok(ClusterSection {
             families,
+            frame_links: Some(row.get(12)?).filter(|links| *links > 0),
             id: row.get(1)?,
             joined_bytes: row.get(11)?,
             link_count: row.get(6)?,
@@ -66,6 +67,7 @@ impl Report {
             min_resemblance: Ratio(row.get(8)?),
             relation: row.get(3)?,
             representative: place(row.get(4)?),
+            rests_on_frame: row.get::<_, bool>(13)?.then_some(true),
             sites: self.sites_of(&members),
             total_bytes: row.get(5)?,
             verdict: self.verdict_of_cluster(row.get(10)?, row.get_ref(1)?.as_str()?),
@@ -91,7 +93,8 @@ impl Report {
                           CASE WHEN c.identical IS NOT NULL THEN c.digest
                                WHEN c.layer > 0 AND c.documents > 1 THEN
                                  (SELECT b.digest FROM document o JOIN content b ON b.id = o.content
-                                  WHERE o.id = d.other AND b.identical IS NOT NULL) END
+                                  WHERE o.id = d.other AND b.identical IS NOT NULL) END,
+                          d.recognised
                    FROM content c JOIN document d ON d.content = c.id JOIN root r ON r.id = d.root
                    WHERE c.cluster = ? ORDER BY {}",
             self.by_document()
@@ -102,7 +105,8 @@ impl Report {
         let mut places: HashMap<i64, usize> = HashMap::new();
         while let Some(row) = rows.next()? {
             let content: i64 = row.get(0)?;
-            let Located { message_id_hash, modified, path, path_escaped, repository, site, .. } = located(row)?;
+            let Located { message_id_hash, modified, path, path_escaped, recognised, repository, site, .. } =
+                located(row)?;
             if let Some(place) = places.get(&content) {
                 let member = &mut members[*place];
                 member.document.copies += 1;
@@ -123,6 +127,7 @@ impl Report {
                     path,
                     path_escaped,
                     payload_bytes: row.get(9)?,
+                    recognised,
                     repository,
                     sites: vec![site.clone()],
                     site,
@@ -135,7 +140,8 @@ impl Report {
 
     pub(super) fn links(&self, cluster: i64, members: &[Member]) -> rusqlite::Result<Vec<LinkRow>> {
         let places = places_of(members);
-        let sql = "SELECT a, b, shared_bytes, relation, resemblance, a_in_b, b_in_a, low, high, estimated FROM link
+        let sql = "SELECT a, b, shared_bytes, relation, resemblance, a_in_b, b_in_a, low, high, estimated, outside_bytes, on_frame
+                   FROM link
                    WHERE cluster = ?";
         let mut statement = self.connection.prepare_cached(sql)?;
         let mut rows = statement.query([cluster])?;
@@ -160,8 +166,10 @@ impl Report {
                 b_in_a,
                 estimated: row.get::<_, bool>(9)?.then_some(true),
                 interval: low.zip(high).map(|(low, high)| [low, high]),
+                outside_bytes: row.get(10)?,
                 relation,
                 resemblance: ratio(4)?,
+                rests_on_frame: row.get::<_, bool>(11)?.then_some(true),
                 shared_bytes: row.get(2)?,
             });
         }

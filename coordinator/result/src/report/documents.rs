@@ -5,7 +5,9 @@ use std::collections::{HashMap, HashSet};
 
 use rusqlite::{OptionalExtension as _, Row};
 
-use super::{DocumentSection, Fate, FatePartner, PartnerRow, Ratio, Report, UnreadSection, hex, path_of, time};
+use super::{
+    DocumentSection, Fate, FatePartner, PartnerRow, Ratio, Report, UnreadSection, hex, is_recognised, path_of, time,
+};
 use crate::error::Error;
 
 /// The documents as `d`, and as `t` the row of the same document that has its partner.
@@ -262,7 +264,7 @@ impl Report {
             "SELECT d.path, d.modified, d.status, r.site, r.repository, d.size_bytes, coalesce(c.payload_bytes, 0),
                     CASE WHEN d.layer = 0 THEN c.digest END, p.path, pr.site, pr.repository, t.partner_shared_bytes, t.partner_relation,
                     d.message_id_hash, t.layer, tc.digest, tc.size_bytes,
-                    (SELECT o.payload_bytes FROM content o WHERE o.id = t.content)
+                    (SELECT o.payload_bytes FROM content o WHERE o.id = t.content), d.recognised
              FROM {} JOIN root r ON r.id = d.root LEFT JOIN content c ON c.id = d.content
                   LEFT JOIN document p ON p.id = t.partner LEFT JOIN root pr ON pr.id = p.root
                   LEFT JOIN content tc ON tc.id = CASE WHEN d.layer > 0 THEN d.content
@@ -304,6 +306,7 @@ impl Report {
                     path,
                     path_escaped,
                     payload_bytes: row.get(6)?,
+                    recognised: is_recognised(row)?,
                     repository: row.get(4)?,
                     site,
                     size_bytes: row.get(5)?,
@@ -337,7 +340,7 @@ impl Report {
                          ELSE (SELECT p.path FROM document p WHERE p.id = t.partner) END,
                     CASE WHEN t.partner_relation <> 'identical'
                          THEN (SELECT c.payload_bytes FROM content c WHERE c.id = t.content) END,
-                    {listed}, t.counterpart
+                    {listed}, t.counterpart, t.recognised
              FROM {} ORDER BY {listed}",
             self.fated(),
         );
@@ -361,6 +364,7 @@ impl Report {
                     size_bytes: row.get(2)?,
                     empty: row.get(3)?,
                     partner,
+                    recognised: row.get(10)?,
                     id: row.get(8)?,
                     counterpart: row.get(9)?,
                 })

@@ -6,7 +6,7 @@ use cognate_proto::path::percent;
 use cognate_proto::shown::is_marked;
 use rusqlite::Row;
 
-use super::{Ratio, Report, hex, path_of, time};
+use super::{Ratio, Report, hex, is_recognised, path_of, time};
 use crate::error::Error;
 
 /// A content, shown as its first document.
@@ -31,6 +31,8 @@ pub struct LoadRow {
     pub path: String,
     /// True if the path is percent-escaped.
     pub path_escaped: bool,
+    /// True if some of its text was recognised in pictures of pages.
+    pub recognised: bool,
     /// The first one's repository.
     pub repository: String,
     /// The first one's site.
@@ -110,7 +112,8 @@ impl Report {
     pub fn load_rows<E: From<Error>>(&self, mut each: impl FnMut(LoadRow) -> Result<(), E>) -> Result<(), E> {
         let groups = Groups::of(self).map_err(|error| self.failed(error))?;
         let sql = "SELECT d.content, d.id, d.path, d.modified, d.status, d.size_bytes, r.site, r.repository, c.digest,
-                          c.identical IS NOT NULL, d.message_id_hash, o.content, oc.digest, d.layer
+                          c.identical IS NOT NULL, d.message_id_hash, o.content, oc.digest, d.layer,
+                          d.recognised
                    FROM document d JOIN root r ON r.id = d.root LEFT JOIN content c ON c.id = d.content
                         LEFT JOIN document o ON o.id = d.other LEFT JOIN content oc ON oc.id = o.content
                    WHERE d.listed ORDER BY d.content IS NULL, d.content, d.id";
@@ -171,6 +174,7 @@ fn load_row(row: &Row<'_>, groups: &Groups, path: String, path_escaped: bool) ->
         modified: time(row.get(3)?),
         path,
         path_escaped,
+        recognised: is_recognised(row)?.is_some(),
         repository: row.get(7)?,
         site: row.get(6)?,
         size_bytes: row.get(5)?,

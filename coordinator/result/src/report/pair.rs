@@ -3,7 +3,8 @@
 use std::collections::{HashMap, HashSet, VecDeque};
 
 use cognate_fingerprint::{ContentDigest, Tag};
-use rusqlite::params;
+use cognate_proto::options::Precision;
+use rusqlite::{OptionalExtension as _, params};
 
 use super::{ClusterDocument, LinkRow, Report, path_of, time};
 use crate::error::Error;
@@ -116,6 +117,24 @@ impl Report {
     pub fn templates(&self, view: usize) -> Result<HashSet<Tag>, Error> {
         let sql = format!("SELECT tag FROM set_aside WHERE layer = {view}");
         Ok(self.collect(&sql, |row| row.get(0).map(Tag))?.into_iter().collect())
+    }
+
+    /// The precision with which pairs were measured under a view; none where its method has no fine chunks.
+    pub fn precision(&self, view: usize) -> Result<Option<Precision>, Error> {
+        let sql = format!("SELECT precision FROM layer WHERE number = {view}");
+        let name: Option<String> = self.collect(&sql, |row| row.get(0))?.pop().flatten();
+        Ok(name.and_then(|name| Precision::ALL.into_iter().find(|precision| precision.name() == name)))
+    }
+
+    /// The bytes in common of the link between two contents of a view, if there is one.
+    pub fn linked_bytes(&self, view: usize, [a, b]: [&ContentDigest; 2]) -> Result<Option<u64>, Error> {
+        let sql = "SELECT l.shared_bytes FROM content x JOIN content y ON y.cluster = x.cluster AND y.layer = x.layer
+                          JOIN link l ON l.cluster = x.cluster
+                               AND ((l.a = x.id AND l.b = y.id) OR (l.a = y.id AND l.b = x.id))
+                   WHERE x.cluster IS NOT NULL AND y.cluster IS NOT NULL AND x.layer = ? AND x.digest = ? AND y.digest = ?";
+        let view = i64::try_from(view).unwrap_or(i64::MAX);
+        let found = self.connection.query_row(sql, params![view, a.0, b.0], |row| row.get(0)).optional();
+        found.map_err(|error| self.failed(error))
     }
 
     /// The shortest way from one content of a cluster to another over the links that the result keeps; of several, the one

@@ -87,11 +87,22 @@ impl Report {
                 site: row.get(6)?,
             })
         })?;
-        let sql = "SELECT sum(coarse_pairs), sum(fine_pairs), sum(omitted_pairs) FROM layer";
+        let sql = "SELECT sum(coarse_pairs), sum(fine_pairs), sum(omitted_pairs), sum(template_rows),
+                          (SELECT count(*) FROM frame), (SELECT count(*) FROM cluster WHERE on_frame),
+                          (SELECT count(*) FROM link WHERE on_frame) FROM layer";
         self.one(sql, |row| {
             let Some(coarse_pairs) = row.get(0)? else { return Ok(None) };
             let (fine_pairs, omitted_pairs) = (row.get(1)?, row.get(2)?);
-            Ok(Some(FineSection { coarse_pairs, fine_pairs, incomplete, omitted_pairs }))
+            Ok(Some(FineSection {
+                coarse_pairs,
+                fine_pairs,
+                frame_clusters: row.get(5)?,
+                frame_links: row.get(6)?,
+                frames: row.get(4)?,
+                incomplete,
+                omitted_pairs,
+                template_rows: row.get(3)?,
+            }))
         })
     }
 
@@ -121,8 +132,10 @@ impl Report {
             })
         })?;
         let order = self.launch_order()?;
+        let expected_error = self.expected_error()?;
         self.one("SELECT started, finished FROM scan", |row| {
             Ok(RunSection {
+                expected_error,
                 finished: time(row.get("finished")?),
                 order,
                 sites,
@@ -147,8 +160,11 @@ impl Report {
                 excluded: Counts::new(),
                 members: row.get("members")?,
                 no_text: row.get("no_text")?,
+                not_compared_by_text: Counts::new(),
                 party: row.get("party")?,
                 passages: row.get::<_, Option<u64>>("passages")?.filter(|_| passages),
+                recognition: row.get("recognition")?,
+                recognised: Some(row.get("recognised")?).filter(|documents| *documents > 0),
                 repository: row.get("repository")?,
                 site: row.get("site")?,
                 skipped: 0,
@@ -178,11 +194,15 @@ impl Report {
             }
             Ok(())
         })?;
-        let sql =
-            "SELECT root, substr(reason, 16), count(*) FROM unread WHERE reason LIKE 'unextractable: %' GROUP BY 1, 2";
+        let sql = "SELECT root, reason, count(*) FROM unread WHERE reason LIKE '%: %' GROUP BY 1, 2";
         self.each(sql, |row| {
             let (root, reason, count): (usize, String, u64) = (row.get(0)?, row.get(1)?, row.get(2)?);
-            sites[root].unextractable.insert(reason, count);
+            let site = &mut sites[root];
+            if let Some(reason) = reason.strip_prefix("unextractable: ") {
+                site.unextractable.insert(reason.to_owned(), count);
+            } else if let Some(reason) = reason.strip_prefix("not compared by text: ") {
+                site.not_compared_by_text.insert(reason.to_owned(), count);
+            }
             Ok(())
         })?;
         Ok(self.sort_roots(sites))

@@ -37,7 +37,8 @@ impl Report {
         let sql = format!(
             "SELECT c.identical, c.digest, c.size_bytes, d.path, d.modified, r.site, r.repository, r.party,
                     d.message_id_hash, c.layer,
-                    CASE WHEN c.layer > 0 THEN (SELECT o.size_bytes FROM document o WHERE o.id = d.other) END
+                    CASE WHEN c.layer > 0 THEN (SELECT o.size_bytes FROM document o WHERE o.id = d.other) END,
+                    d.recognised
                    FROM content c JOIN document d ON d.content = c.id JOIN root r ON r.id = d.root
                    WHERE {condition} ORDER BY c.identical, {}",
             self.by_document()
@@ -52,7 +53,7 @@ impl Report {
     ) -> Result<(), E> {
         let sql = format!(
             "SELECT m.id, m.hash, NULL, d.path, d.modified, r.site, r.repository, r.party, d.message_id_hash, 0,
-                    d.size_bytes
+                    d.size_bytes, d.recognised
                    FROM message m JOIN document d ON d.message = m.id JOIN root r ON r.id = d.root
                    {condition} ORDER BY m.id, {}",
             self.by_document()

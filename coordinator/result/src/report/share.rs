@@ -6,7 +6,7 @@ use std::collections::BTreeMap;
 use rusqlite::Row;
 use serde_json::{Value, json};
 
-use super::{Report, SiteSection, Viewer, hex, path_of, time};
+use super::{Report, SiteSection, Viewer, hex, is_recognised, path_of, time};
 use crate::error::Error;
 
 /// A set or cluster as it is put together from its documents.
@@ -61,7 +61,7 @@ impl Report {
         each: &mut impl FnMut(Value) -> Result<(), E>,
     ) -> Result<(), E> {
         let sql = "SELECT c.identical, r.party, r.site, r.repository, d.path, d.modified, c.size_bytes,
-                          d.message_id_hash, c.digest, c.layer
+                          d.message_id_hash, c.digest, c.layer, d.recognised
                    FROM content c JOIN document d ON d.content = c.id JOIN root r ON r.id = d.root
                    WHERE c.identical IS NOT NULL AND c.id IN
                      (SELECT o.content FROM document o JOIN root s ON s.id = o.root WHERE s.site = ?1)
@@ -75,7 +75,8 @@ impl Report {
             Ok(self.with_view(head, layer))
         })?;
         let sql =
-            "SELECT m.id, r.party, r.site, r.repository, d.path, d.modified, d.size_bytes, d.message_id_hash, m.hash
+            "SELECT m.id, r.party, r.site, r.repository, d.path, d.modified, d.size_bytes, d.message_id_hash, m.hash,
+                    d.recognised
                    FROM message m JOIN document d ON d.message = m.id JOIN root r ON r.id = d.root
                    WHERE m.id IN
                      (SELECT o.message FROM document o JOIN root s ON s.id = o.root
@@ -102,7 +103,7 @@ impl Report {
     ) -> Result<(), E> {
         let sql = "SELECT k.id, r.party, r.site, r.repository, d.path, d.modified, c.size_bytes,
                           d.message_id_hash, k.name, k.members_digest, k.relation, k.total_bytes, k.links,
-                          k.min_resemblance, k.mean_resemblance, k.layer, k.joined_bytes
+                          k.min_resemblance, k.mean_resemblance, k.layer, k.joined_bytes, d.recognised
                    FROM cluster k JOIN content c ON c.cluster = k.id JOIN document d ON d.content = c.id
                         JOIN root r ON r.id = d.root
                    WHERE k.id IN
@@ -200,6 +201,9 @@ fn document(row: &Row<'_>, site: &str) -> rusqlite::Result<Value> {
     });
     if let Some(escaped) = escaped {
         value["path_escaped"] = Value::Bool(escaped);
+    }
+    if let Some(recognised) = is_recognised(row)? {
+        value["recognised"] = Value::Bool(recognised);
     }
     if let Some(hash) = row.get_ref(7)?.as_blob_or_null()? {
         value["message_id_hash"] = Value::String(hex(hash));

@@ -218,6 +218,7 @@ mod tests {
             path: "own.txt".to_owned(),
             path_escaped: None,
             payload_bytes: 1,
+            recognised: None,
             repository: "kb".to_owned(),
             site: "paris".to_owned(),
             size_bytes: 1,

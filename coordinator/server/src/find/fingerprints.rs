@@ -1,9 +1,10 @@
 //! The output of `cognate fingerprint --format ndjson`, read as a query: pages have no other way to leave the key and
 //! the documents with the person who asks.
 
+use std::collections::BTreeMap;
 use std::io::{BufRead, Read as _};
 
-use cognate_fingerprint::{ContentDigest, Feature, Tag};
+use cognate_fingerprint::{ContentDigest, Feature, FineChunk, Tag};
 use cognate_proto::limits::{FIND_DOCUMENTS_MAX, FIND_FEATURES_MAX};
 use cognate_proto::v1::MethodSpec;
 use serde::Deserialize;
@@ -20,6 +21,22 @@ pub struct Fingerprints {
     pub method: MethodSpec,
     /// Each with its path, as it was given.
     pub documents: Vec<(String, SearchedDocument)>,
+    /// Fine chunks of chunks of the documents, if `--fine` was given.
+    pub fine: BTreeMap<Tag, Vec<FineChunk>>,
+}
+
+/// A chunk's fine chunks in a line: three hexadecimal digits for each, its length less 1 and its tag.
+pub fn fine_to_text(fine: &[FineChunk]) -> String {
+    fine.iter().map(|fine| format!("{:x}{:02x}", fine.length_bytes - 1, fine.tag)).collect()
+}
+
+fn fine_of_text(text: &str) -> Option<Vec<FineChunk>> {
+    let (threes, rest) = text.as_bytes().as_chunks::<3>();
+    let digit = |byte: u8| char::from(byte).to_digit(16).and_then(|digit| u8::try_from(digit).ok());
+    let fine = |[length, high, low]: &[u8; 3]| {
+        Some(FineChunk { length_bytes: digit(*length)? + 1, tag: digit(*high)? << 4 | digit(*low)? })
+    };
+    if rest.is_empty() { threes.iter().map(fine).collect() } else { None }
 }
 
 /// A line: the fields that matter here.
@@ -39,6 +56,9 @@ struct Line {
     windows: u64,
     #[serde(default)]
     chunks: Vec<(u64, u32, String)>,
+    /// Fine chunks of each chunk.
+    #[serde(default)]
+    fine: Vec<String>,
     #[serde(default)]
     features: Vec<(String, u32)>,
     #[serde(default)]
@@ -53,7 +73,7 @@ impl Fingerprints {
     /// In one line what is wrong with which line.
     pub fn read(mut from: impl BufRead) -> Result<Fingerprints, String> {
         let mut method: Option<MethodSpec> = None;
-        let mut documents = Vec::new();
+        let (mut documents, mut fine) = (Vec::new(), BTreeMap::new());
         for number in 1_u64.. {
             let mut bytes = Vec::new();
             let wrong = |why: &dyn std::fmt::Display| format!("line {number}: {why}");
@@ -76,11 +96,12 @@ impl Fingerprints {
                 return Err(wrong(&format!("one find is about at most {FIND_DOCUMENTS_MAX} documents")));
             }
             let path = line.path.clone();
+            fine.extend(line.fine().ok_or_else(|| wrong(&"`fine` does not have the fine chunks of each chunk"))?);
             let queried = line.queried().ok_or_else(|| wrong(&"a tag or a digest is not 32 hexadecimal digits"))?;
             documents.push((path, queried));
         }
         let method = method.ok_or("it has no lines: `cognate fingerprint --format ndjson -- FILE…` writes them")?;
-        Ok(Fingerprints { method, documents })
+        Ok(Fingerprints { method, documents, fine })
     }
 }
 
@@ -93,6 +114,15 @@ impl Line {
             method_id: sixteen(self.method_id.as_ref()?)?.to_vec(),
             param: self.param.clone(),
         })
+    }
+
+    /// Fine chunks by the tags of their chunks. A chunk without any is one whose fine chunks are not in the file.
+    fn fine(&self) -> Option<Vec<(Tag, Vec<FineChunk>)>> {
+        if !self.fine.is_empty() && self.fine.len() != self.chunks.len() {
+            return None;
+        }
+        let with_fine = self.chunks.iter().zip(&self.fine).filter(|(_, fine)| !fine.is_empty());
+        with_fine.map(|((_, _, tag), fine)| Some((Tag(sixteen(tag)?), fine_of_text(fine)?))).collect()
     }
 
     fn queried(self) -> Option<SearchedDocument> {
@@ -131,6 +161,16 @@ mod tests {
     }
 
     #[test]
+    fn fine_chunks_are_read_as_they_are_written() {
+        let fine = vec![FineChunk { tag: 0x0f, length_bytes: 1 }, FineChunk { tag: 0xa0, length_bytes: 16 }];
+        assert_eq!(fine_to_text(&fine), "00ffa0");
+        let line = LINE.replace("\"later\":{}", "\"fine\":[\"00ffa0\",\"\"]");
+        let read = Fingerprints::read(line.as_bytes()).unwrap();
+        assert_eq!(read.fine.into_iter().collect::<Vec<_>>(), [(Tag(sixteen(&format!("{:032x}", 1)).unwrap()), fine)]);
+        assert!(Fingerprints::read(LINE.as_bytes()).unwrap().fine.is_empty());
+    }
+
+    #[test]
     fn what_is_no_fingerprint_is_refused_by_its_line() {
         let check = |text: String, says: &str| {
             let error = Fingerprints::read(text.as_bytes()).unwrap_err();
@@ -140,6 +180,9 @@ mod tests {
         check(format!("{LINE}\nx\n"), "line 2");
         check(LINE.replace("000102", "zz0102"), "method");
         check(LINE.replace("ffff", "fff"), "32 hexadecimal");
+        for fine in ["[\"000\"]", "[\"000\",\"0\"]", "[\"00x\",\"\"]"] {
+            check(LINE.replace("\"later\":{}", &format!("\"fine\":{fine}")), "fine chunks of each chunk");
+        }
         check(format!("{LINE}\n{}", LINE.replace("1000", "500")), "method or key differs");
     }
 }

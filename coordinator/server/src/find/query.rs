@@ -1,8 +1,15 @@
 //! A query, as it arrives: piece by piece, within the limits of one find.
 
-use cognate_fingerprint::{ContentDigest, Feature, Method, MethodId};
-use cognate_proto::limits::{FIND_DOCUMENTS_MAX, FIND_FEATURES_MAX, FIND_MATCHES_DEFAULT, FIND_MATCHES_MAX};
+use std::collections::{HashMap, HashSet};
+use std::sync::Arc;
+
+use cognate_fingerprint::{ContentDigest, Feature, FineChunk, Method, MethodId, Tag};
+use cognate_proto::fine::{FineTables, expansions};
+use cognate_proto::limits::{
+    FIND_DOCUMENTS_MAX, FIND_FEATURES_MAX, FIND_FINE_MAX, FIND_MATCHES_DEFAULT, FIND_MATCHES_MAX,
+};
 use cognate_proto::name::{RepositoryName, SiteName};
+use cognate_proto::options::Precision;
 use cognate_proto::v1::{self, FindEnd, FindOpen, FindPiece};
 use cognate_similarity::Containment;
 
@@ -25,8 +32,12 @@ pub struct FindQuery {
     pub least: Least,
     /// The number of matches that are listed for each document.
     pub matches_max: usize,
+    /// The precision with which matches are measured, if the method has fine chunks.
+    pub precision: Precision,
     /// The documents.
     pub documents: Vec<SearchedDocument>,
+    /// Fine chunks of chunks of the documents.
+    pub fine: HashMap<Tag, Arc<[FineChunk]>>,
 }
 
 /// The thresholds of a match: either is enough. Without both, any overlap counts.
@@ -80,7 +91,15 @@ impl FindQuery {
         for (_, document) in fingerprints.documents {
             arriving.take(&document.piece())?;
         }
+        let mut tables = FineTables::default();
+        fingerprints.fine.iter().for_each(|(tag, fine)| tables.push(*tag, fine.iter().copied()));
+        tables.finish().iter().try_for_each(|table| arriving.take_fine(table))?;
         arriving.finish()
+    }
+
+    /// True if matches are measured by fine chunks.
+    pub(super) fn is_fine(&self) -> bool {
+        self.precision == Precision::Fine && self.method.capabilities().fine
     }
 
     /// Checks the opening message of a find; the documents come after it.
@@ -96,8 +115,18 @@ impl FindQuery {
                 0 => FIND_MATCHES_DEFAULT,
                 wanted => wanted.min(FIND_MATCHES_MAX),
             },
+            precision: precision(&open.precision)?,
             documents: Vec::new(),
+            fine: HashMap::new(),
         })
+    }
+}
+
+fn precision(name: &str) -> Result<Precision, Error> {
+    let unknown = || Error::Invalid("`precision`: it is `fine` or `coarse`".to_owned());
+    match name {
+        "" => Ok(Precision::Fine),
+        name => Precision::ALL.into_iter().find(|precision| precision.name() == name).ok_or_else(unknown),
     }
 }
 
@@ -126,12 +155,22 @@ pub(crate) struct Arriving {
     features: Vec<Feature>,
     repeated: Vec<u32>,
     total: usize,
+    /// Once fine chunks arrive: the chunks of the documents that have none yet, and the length of each chunk.
+    without_fine: Option<(HashSet<Tag>, HashMap<Tag, u32>)>,
+    fine_total: usize,
 }
 
 impl Arriving {
     /// Checks the opening message.
     pub(crate) fn open(open: &FindOpen) -> Result<Arriving, Error> {
-        Ok(Arriving { query: FindQuery::open(open)?, features: Vec::new(), repeated: Vec::new(), total: 0 })
+        Ok(Arriving {
+            query: FindQuery::open(open)?,
+            features: Vec::new(),
+            repeated: Vec::new(),
+            total: 0,
+            without_fine: None,
+            fine_total: 0,
+        })
     }
 
     /// Receives the next piece of a document.
@@ -139,6 +178,9 @@ impl Arriving {
     /// # Errors
     /// Fails if it is too large, or not an output of the method.
     pub(crate) fn take(&mut self, piece: &FindPiece) -> Result<(), Error> {
+        if self.without_fine.is_some() {
+            return Err(Error::Invalid("fine chunks come after all documents".to_owned()));
+        }
         if let Some(table) = &piece.features {
             table.check(self.query.method.chunk_bytes_max()).map_err(|error| Error::Invalid(error.to_string()))?;
             self.total += table.rows();
@@ -159,6 +201,36 @@ impl Arriving {
             None => Ok(()),
             Some(end) => self.end(end),
         }
+    }
+
+    /// Receives fine chunks of chunks of the documents.
+    ///
+    /// # Errors
+    /// Fails if they are too many, of another chunk, not as long as their chunk, or if the method has none.
+    pub(crate) fn take_fine(&mut self, table: &v1::FineTable) -> Result<(), Error> {
+        if !self.query.method.capabilities().fine {
+            return Err(Error::Invalid("`fine`: the method has no fine chunks".to_owned()));
+        }
+        self.fine_total += table.fine_tags.len();
+        if self.fine_total > FIND_FINE_MAX {
+            return Err(Error::Invalid(format!(
+                "a find has at most {FIND_FINE_MAX} fine chunks: ask for fewer files at once"
+            )));
+        }
+        let documents = &self.query.documents;
+        let (left, lengths) = self.without_fine.get_or_insert_with(|| {
+            let features = documents.iter().flat_map(|document| &document.features);
+            let lengths: HashMap<Tag, u32> = features.map(|feature| (feature.tag, feature.weight)).collect();
+            (lengths.keys().copied().collect(), lengths)
+        });
+        for expansion in expansions(table, left).map_err(|error| Error::Invalid(format!("`fine`: {error}")))? {
+            let length_bytes: u32 = expansion.fine.iter().map(|fine| u32::from(fine.length_bytes)).sum();
+            if lengths.get(&expansion.tag) != Some(&length_bytes) {
+                return Err(Error::Invalid("`fine`: fine chunks that are not as long as their chunk".to_owned()));
+            }
+            self.query.fine.insert(expansion.tag, expansion.fine.into());
+        }
+        Ok(())
     }
 
     fn end(&mut self, end: &FindEnd) -> Result<(), Error> {

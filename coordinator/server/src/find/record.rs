@@ -1,11 +1,12 @@
 //! An answer as one object, schema `cognate.find/1`: for programs, and for the files of cases.
 
 use cognate_fingerprint::{Key, Method, MethodId, RunLengths};
+use cognate_proto::options::Precision;
 use cognate_proto::path::escaped;
 use cognate_proto::v1::FindRelation;
 use serde::{Deserialize, Serialize};
 
-use super::{Answer, Coverage, Found, Holder, Match, Share, Unsearched};
+use super::{Answer, Coarse, Coverage, Found, Holder, Match, Share, Unsearched};
 use cognate_result::report::{Ratio, time};
 
 /// The schema of the object.
@@ -79,6 +80,9 @@ pub fn relation(relation: FindRelation) -> &'static str {
 /// An answer. Commands, stored cases and pages read and write this type; its fields are in the order of their names.
 #[derive(Serialize, Deserialize, Debug)]
 pub struct FindRecord {
+    /// The reasons why matches are coarse; none if the query asked for whole chunks alone.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub coarse: Vec<CoarseRow>,
     /// The repositories that the query is about.
     pub coverage: Vec<CoverageRow>,
     /// The documents of the query, with their matches.
@@ -91,12 +95,35 @@ pub struct FindRecord {
 /// The part of an answer that occurs once.
 #[derive(Serialize, Deserialize, Debug)]
 pub struct Head {
+    /// `fine`, or `coarse` if a match or a candidate was measured by whole chunks alone; absent if the method has no fine
+    /// chunks.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub precision: Option<Precision>,
     /// The length from which a shared run is found, if the method has one.
     pub run_lengths: Option<LengthsRow>,
     /// [`SCHEMA`].
     pub schema: String,
     /// The method of the query.
     pub under: UnderRow,
+}
+
+/// The reason why matches are coarse.
+#[derive(Serialize, Deserialize, Debug)]
+pub struct CoarseRow {
+    /// The number of matches and candidates; absent in the row of a match.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub matches: Option<u64>,
+    /// One line for people.
+    pub reason: String,
+    /// True if the policy of the site is the reason.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub refused: bool,
+    /// The repository that gave no fine chunks; absent if the reason is the query.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub repository: Option<String>,
+    /// Its site.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub site: Option<String>,
 }
 
 /// The method of a query.
@@ -177,6 +204,9 @@ pub struct DocumentRow {
 /// A content that has something in common with a document of the query.
 #[derive(Serialize, Deserialize, Debug)]
 pub struct MatchRow {
+    /// The reason why it is coarse, unless the query asked for that.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub coarse: Option<CoarseRow>,
     /// Its digest.
     pub content: String,
     /// Documents that have it.
@@ -191,6 +221,9 @@ pub struct MatchRow {
     /// Of estimates: the intervals that hold the true shares in 95 of 100 cases.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub intervals: Option<Intervals>,
+    /// The precision of the measure; absent if the method has no fine chunks.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub precision: Option<Precision>,
     /// The word for the relation.
     pub relation: String,
     /// The share of their union that they have in common.
@@ -237,9 +270,11 @@ impl FindRecord {
     pub fn of(under: &Under, answer: &Answer, names: &[String]) -> FindRecord {
         let documents = names.iter().zip(&answer.documents).map(|(name, found)| DocumentRow::of(name, found));
         FindRecord {
+            coarse: answer.coarse.iter().map(|(coarse, matches)| CoarseRow::of(coarse, Some(*matches))).collect(),
             coverage: answer.coverage.iter().map(|row| CoverageRow::of(under, row)).collect(),
             documents: documents.collect(),
             head: Head {
+                precision: answer.precision,
                 run_lengths: answer.run_lengths.map(LengthsRow::from),
                 schema: SCHEMA.to_owned(),
                 under: under.row(),
@@ -261,6 +296,23 @@ impl CoverageRow {
             sealed: row.searched.ok().map(|searched| time(searched.sealed)),
             site: row.site.clone(),
             unread: row.searched.ok().map(|searched| searched.unread),
+        }
+    }
+}
+
+impl CoarseRow {
+    /// The row of a reason.
+    pub fn of(coarse: &Coarse, matches: Option<u64>) -> CoarseRow {
+        let (site, repository) =
+            coarse.place.as_ref().map(|(site, repository)| (site.to_string(), repository.to_string())).unzip();
+        CoarseRow { matches, reason: coarse.reason.clone(), refused: coarse.refused, repository, site }
+    }
+
+    /// The reason with its repository, in one line.
+    pub fn line(&self) -> String {
+        match (&self.site, &self.repository) {
+            (Some(site), Some(repository)) => format!("{site}/{repository}: {}", self.reason),
+            _ => self.reason.clone(),
         }
     }
 }
@@ -290,12 +342,14 @@ impl From<&Match> for MatchRow {
             sought_in_found: interval(measure.sought_in_found),
         };
         MatchRow {
+            coarse: found.coarse.as_ref().map(|coarse| CoarseRow::of(coarse, None)),
             content: found.digest.to_string(),
             documents: found.documents,
             estimated: measure.estimated,
             found_in_sought: ratio(measure.found_in_sought),
             holders: found.holders.iter().map(HolderRow::from).collect(),
             intervals: measure.estimated.then(intervals),
+            precision: found.precision,
             relation: relation(measure.relation).to_owned(),
             resemblance: ratio(measure.resemblance),
             shared_bytes: measure.shared_bytes,

@@ -1,17 +1,19 @@
 //! The search through one index after the other.
 //!
 //! Within an index, the overlap with each document is added up from its postings, tag by tag; only the strongest
-//! matches stay, so that memory is bounded by them and by the contents of one index.
+//! matches stay, so that memory is bounded by them and by the contents of one index. Where fine chunks will be asked for,
+//! as many contents that are below the thresholds stay as well: with fine chunks they may reach them.
 
-use std::cmp::Ordering;
 use std::collections::{BTreeMap, HashMap, HashSet};
 use std::sync::Arc;
 
 use cognate_fingerprint::{ContentDigest, Feature, FeatureKind, Runs, Tag, is_hit};
 use cognate_proto::limits::FIND_HOLDERS_MAX;
 use cognate_proto::v1::DocumentState;
+use cognate_similarity::fine::ChunkCount;
 use cognate_similarity::{ContentIndex, ContentMap, RunInput, RunShards, Shards as _};
 
+use super::draft::{CANDIDATES_MAX, Draft, order};
 use super::{FindQuery, Finder, Found, Holder, Match, Measure, Searched, SearchedDocument};
 use crate::error::Error;
 use cognate_storage::indexes::Sealed;
@@ -35,9 +37,28 @@ struct Progress {
     /// The same tags, ascending.
     sorted: Vec<Tag>,
     payload_bytes: u64,
-    /// By digest and by digest of the chunks: sites that describe a content differently are measured by their own chunks.
-    matches: BTreeMap<(ContentDigest, [u8; 16]), Match>,
+    matches: Matches,
+    /// Contents that are below the thresholds.
+    below: Matches,
     documents: u64,
+}
+
+/// By digest and by digest of the chunks: sites that describe a content differently are measured by their own chunks.
+type Matches = BTreeMap<(ContentDigest, [u8; 16]), Match>;
+
+/// A content that has something in common with a document.
+struct Hit {
+    digest: ContentDigest,
+    size_bytes: u64,
+    measure: Measure,
+    /// True if it reaches the thresholds.
+    reaches: bool,
+}
+
+impl Hit {
+    fn of(digest: ContentDigest, size_bytes: u64, measure: Measure) -> Hit {
+        Hit { digest, size_bytes, measure, reaches: true }
+    }
 }
 
 /// An open index, and the meaning of its ordinals.
@@ -53,7 +74,7 @@ struct Open<'a> {
 
 impl<'a> Search<'a> {
     pub(super) fn new(finder: &'a Finder, query: &'a FindQuery) -> Result<Search<'a>, Error> {
-        let (_, templates) = template::in_force(&finder.store, query.method_id)?;
+        let templates = template::in_force(&finder.store, query.method_id)?.1.tags;
         let documents = query.documents.iter().map(|queried| Progress::new(queried, &templates)).collect();
         Ok(Search { finder, query, templates, documents })
     }
@@ -70,8 +91,8 @@ impl<'a> Search<'a> {
                 && open.contents.contains_key(&content.ordinal)
                 && queried.size_bytes > 0
             {
-                found.retain(|one| one.0 != queried.digest);
-                found.push((queried.digest, content.size_bytes, Measure::identical(queried.size_bytes)));
+                found.retain(|one| one.digest != queried.digest);
+                found.push(Hit::of(queried.digest, content.size_bytes, Measure::identical(queried.size_bytes)));
             }
             self.take(&open, number, found);
         }
@@ -102,7 +123,7 @@ impl<'a> Search<'a> {
     }
 
     /// The contents of an index that overlap with a document, and the overlap.
-    fn candidates(&self, open: &Open<'_>, number: usize) -> Result<Vec<(ContentDigest, u64, Measure)>, Error> {
+    fn candidates(&self, open: &Open<'_>, number: usize) -> Result<Vec<Hit>, Error> {
         let (queried, progress) = (&self.query.documents[number], &self.documents[number]);
         let method = &self.query.method;
         if method.capabilities().features == FeatureKind::Index {
@@ -121,7 +142,9 @@ impl<'a> Search<'a> {
         })?;
         if method.capabilities().only_proposes() {
             let contents = shared.keys().filter_map(|ordinal| open.contents.get(ordinal));
-            return Ok(contents.map(|(digest, content)| (*digest, content.size_bytes, Measure::candidate())).collect());
+            return Ok(contents
+                .map(|(digest, content)| Hit::of(*digest, content.size_bytes, Measure::candidate()))
+                .collect());
         }
         if !method.capabilities().has_chunks() {
             return self.estimated(open, queried, shared.into_keys());
@@ -132,8 +155,9 @@ impl<'a> Search<'a> {
             let aside = aside.get(&ordinal).copied().unwrap_or(0);
             let payload = (content.weight - content.repeated_bytes).saturating_sub(aside);
             let measure = Measure::exact(shared, progress.payload_bytes, payload);
-            let enough = measure.reaches(&self.query.least, [progress.payload_bytes, payload]);
-            enough.then_some((*digest, content.size_bytes, measure))
+            let reaches = measure.reaches(&self.query.least, [progress.payload_bytes, payload]);
+            let hit = Hit { digest: *digest, size_bytes: content.size_bytes, measure, reaches };
+            Some(hit).filter(|hit| hit.reaches || (self.query.is_fine() && shared > 0))
         });
         Ok(measured.collect())
     }
@@ -162,7 +186,7 @@ impl<'a> Search<'a> {
         open: &Open<'_>,
         queried: &SearchedDocument,
         ordinals: impl Iterator<Item = u32>,
-    ) -> Result<Vec<(ContentDigest, u64, Measure)>, Error> {
+    ) -> Result<Vec<Hit>, Error> {
         let wanted: HashSet<ContentDigest> =
             ordinals.filter_map(|ordinal| open.contents.get(&ordinal)).map(|(digest, _)| *digest).collect();
         if wanted.is_empty() {
@@ -177,7 +201,7 @@ impl<'a> Search<'a> {
             let sizes = [queried.size_bytes, manifest.content.size_bytes];
             let measure = Measure::sampled(&agreement, sizes[0], sizes[1]);
             if measure.shared_bytes > Some(0) && measure.reaches(&self.query.least, sizes) {
-                found.push((manifest.content.digest, sizes[1], measure));
+                found.push(Hit::of(manifest.content.digest, sizes[1], measure));
             }
             Ok(())
         })?;
@@ -194,9 +218,9 @@ impl<'a> Search<'a> {
     }
 
     /// Adds the matches of an index for a document, with their holders.
-    fn take(&mut self, open: &Open<'_>, number: usize, found: Vec<(ContentDigest, u64, Measure)>) {
+    fn take(&mut self, open: &Open<'_>, number: usize, found: Vec<Hit>) {
         let mut holders: HashMap<ContentDigest, Vec<Holder>> =
-            found.iter().map(|(digest, ..)| (*digest, Vec::new())).collect();
+            found.iter().map(|hit| (hit.digest, Vec::new())).collect();
         let mut counts: HashMap<ContentDigest, u64> = HashMap::new();
         if !found.is_empty() {
             for (path, document) in &open.index.documents {
@@ -218,15 +242,18 @@ impl<'a> Search<'a> {
             }
         }
         let progress = &mut self.documents[number];
-        for (digest, size_bytes, measure) in found {
+        for Hit { digest, size_bytes, measure, reaches } in found {
             let count = counts.get(&digest).copied().unwrap_or(0);
             let own = holders.remove(&digest).unwrap_or_default();
-            progress.documents += count;
             let chunks_digest = open.index.contents.get(&digest).map_or([0; 16], |content| content.chunks_digest);
-            let known = progress.matches.entry((digest, chunks_digest)).or_insert_with(|| Match {
+            let matches = if reaches { &mut progress.matches } else { &mut progress.below };
+            progress.documents += if reaches { count } else { 0 };
+            let known = matches.entry((digest, chunks_digest)).or_insert_with(|| Match {
                 digest,
                 size_bytes,
                 measure,
+                precision: None,
+                coarse: None,
                 documents: 0,
                 holders: Vec::new(),
             });
@@ -234,39 +261,51 @@ impl<'a> Search<'a> {
             let free = FIND_HOLDERS_MAX.saturating_sub(known.holders.len());
             known.holders.extend(own.into_iter().take(free));
         }
-        progress.keep(self.query.matches_max);
+        let candidates_max = if self.query.is_fine() { CANDIDATES_MAX } else { 0 };
+        keep(&mut progress.matches, self.query.matches_max.max(candidates_max));
+        keep(&mut progress.below, candidates_max);
     }
 
-    /// The matches, in order.
-    pub(super) fn finish(self, runs: Option<&Runs>) -> Vec<Found> {
-        let Search { query, documents, .. } = self;
-        let found = |(progress, queried): (Progress, &SearchedDocument)| {
-            let mut matches: Vec<Match> = progress.matches.into_values().collect();
+    /// The matches, in order, by whole chunks; and the tags of templates.
+    pub(super) fn finish(self, runs: Option<&Runs>) -> (Vec<Draft>, Vec<Tag>) {
+        let Search { query, documents, templates, .. } = self;
+        let in_order = |matches: Matches| {
+            let mut matches: Vec<Match> = matches.into_values().collect();
             matches.sort_unstable_by(order);
-            let listed: u64 = matches.iter().map(|one| one.holders.len() as u64).sum();
+            matches
+        };
+        let draft = |(progress, queried): (Progress, &SearchedDocument)| {
             let has_chunks = query.method.capabilities().has_chunks();
             let lengths: Vec<u32> = queried.features.iter().map(|feature| feature.weight).collect();
-            Found {
+            let found = Found {
                 size_bytes: queried.size_bytes,
                 template_bytes: if has_chunks { queried.size_bytes - progress.payload_bytes } else { 0 },
                 run_lengths: runs.filter(|_| has_chunks).map(|runs| runs.observed(std::iter::once(lengths.as_slice()))),
                 documents: progress.documents,
-                documents_omitted: progress.documents - listed,
-                matches,
-            }
+                documents_omitted: 0,
+                matches: in_order(progress.matches),
+            };
+            let count = |(tag, (count, length_bytes)): (Tag, (u64, u32))| ChunkCount {
+                tag,
+                length_bytes,
+                count: u32::try_from(count).unwrap_or(u32::MAX),
+            };
+            let mut chunks: Vec<ChunkCount> = progress.tags.into_iter().map(count).collect();
+            chunks.sort_unstable();
+            Draft { found, below: in_order(progress.below), payload_bytes: progress.payload_bytes, chunks }
         };
-        documents.into_iter().zip(&query.documents).map(found).collect()
+        (documents.into_iter().zip(&query.documents).map(draft).collect(), templates)
     }
 }
 
 /// The contents whose number is near that of a document: these methods store numbers in place of features.
-fn within_range(open: &Open<'_>, queried: &SearchedDocument) -> Result<Vec<(ContentDigest, u64, Measure)>, Error> {
+fn within_range(open: &Open<'_>, queried: &SearchedDocument) -> Result<Vec<Hit>, Error> {
     let (Some(own), mut found) = (queried.index, Vec::new()) else { return Ok(Vec::new()) };
     for shard in 0..open.shards.shard_count() {
         open.shards.visit(shard, &mut |postings| {
             let hits = postings.iter().filter(|posting| is_hit(own, i128::from_be_bytes(posting.tag.0)));
             let contents = hits.filter_map(|posting| open.contents.get(&posting.content.0));
-            found.extend(contents.map(|(digest, content)| (*digest, content.size_bytes, Measure::candidate())));
+            found.extend(contents.map(|(digest, content)| Hit::of(*digest, content.size_bytes, Measure::candidate())));
             Ok(())
         })?;
     }
@@ -287,23 +326,19 @@ impl Progress {
         }
         let mut sorted: Vec<Tag> = tags.keys().copied().collect();
         sorted.sort_unstable();
-        Progress { tags, sorted, payload_bytes, matches: BTreeMap::new(), documents: 0 }
-    }
-
-    /// Drops all but the strongest matches. The others only become weaker as more are found, so that no match of the
-    /// answer is lost.
-    fn keep(&mut self, matches_max: usize) {
-        if self.matches.len() <= matches_max {
-            return;
-        }
-        let mut all: Vec<_> = std::mem::take(&mut self.matches).into_iter().collect();
-        all.sort_unstable_by(|(_, a), (_, b)| order(a, b));
-        all.truncate(matches_max);
-        self.matches = all.into_iter().collect();
+        let (matches, below) = (BTreeMap::new(), BTreeMap::new());
+        Progress { tags, sorted, payload_bytes, matches, below, documents: 0 }
     }
 }
 
-/// The strongest first.
-fn order(a: &Match, b: &Match) -> Ordering {
-    b.measure.rank().cmp(&a.measure.rank()).then(a.digest.cmp(&b.digest))
+/// Drops all but the strongest matches. The others only become weaker as more are found, so that no match of the answer is
+/// lost.
+fn keep(matches: &mut Matches, most: usize) {
+    if matches.len() <= most {
+        return;
+    }
+    let mut all: Vec<_> = std::mem::take(matches).into_iter().collect();
+    all.sort_unstable_by(|(_, a), (_, b)| order(a, b));
+    all.truncate(most);
+    *matches = all.into_iter().collect();
 }

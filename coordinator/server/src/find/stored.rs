@@ -1,8 +1,12 @@
 //! A stored query, as fingerprints alone: checked when it arrives, and asked again later.
 
-use cognate_proto::limits::{STORED_DOCUMENTS_MAX, STORED_FEATURES_MAX, TEXT_BYTES_MAX};
+use std::collections::{BTreeMap, BTreeSet};
+
+use cognate_fingerprint::{FineChunk, Tag};
+use cognate_proto::fine::FineTables;
+use cognate_proto::limits::{STORED_DOCUMENTS_MAX, STORED_FEATURES_MAX, STORED_FINE_BYTES_MAX, TEXT_BYTES_MAX};
 use cognate_proto::name::{SiteName, one_line};
-use cognate_proto::v1::{FindOpen, FindPiece, QueryDocument, StoredQuery};
+use cognate_proto::v1::{FindOpen, FindPiece, FineTable, QueryDocument, StoredQuery};
 
 use super::record::Under;
 use super::{Arriving, FindQuery, Fingerprints, SearchedDocument};
@@ -16,7 +20,7 @@ impl FindQuery {
     /// # Errors
     /// Fails if it is invalid, or larger than a stored query may be.
     pub fn stored(stored: &StoredQuery) -> Result<FindQuery, Error> {
-        let StoredQuery { open, documents } = stored;
+        let StoredQuery { open, documents, fine } = stored;
         let features: usize = documents.iter().filter_map(|one| one.features.as_ref()).map(|table| table.rows()).sum();
         if documents.len() > STORED_DOCUMENTS_MAX || features > STORED_FEATURES_MAX {
             return Err(Error::Invalid(format!(
@@ -32,6 +36,11 @@ impl FindQuery {
             let end = end.clone().ok_or_else(|| Error::Invalid("a document is incomplete".to_owned()))?;
             arriving.take(&FindPiece { features: features.clone(), end: Some(end) })?;
         }
+        let of_table = |table: &FineTable| fine_bytes(table.counts.len(), table.fine_tags.len());
+        if features * FEATURE_BYTES + fine.iter().map(of_table).sum::<usize>() > STORED_FINE_BYTES_MAX {
+            return Err(Error::Invalid("`fine`: a stored query has no space for so many fine chunks".to_owned()));
+        }
+        fine.iter().try_for_each(|table| arriving.take_fine(table))?;
         arriving.finish()
     }
 
@@ -41,15 +50,47 @@ impl FindQuery {
     }
 }
 
+/// The bytes that a chunk takes in a stored query.
+const FEATURE_BYTES: usize = 24;
+
+/// The bytes that chunks take with their fine chunks.
+fn fine_bytes(chunks: usize, fine_chunks: usize) -> usize {
+    chunks * 20 + (fine_chunks * 3).div_ceil(2)
+}
+
+/// The fine chunks that a stored query has: of one document after the other, all or none, as far as there is space.
+pub fn stored_fine(documents: &[SearchedDocument], known: &BTreeMap<Tag, Vec<FineChunk>>) -> Vec<FineTable> {
+    let features: usize = documents.iter().map(|document| document.features.len()).sum();
+    let mut bytes = features * FEATURE_BYTES;
+    let (mut stored, mut tables) = (BTreeSet::new(), FineTables::default());
+    for document in documents {
+        let tags: BTreeSet<Tag> = document.features.iter().map(|feature| feature.tag).collect();
+        let new: Vec<(Tag, &Vec<FineChunk>)> =
+            tags.difference(&stored).filter_map(|tag| Some((*tag, known.get(tag)?))).collect();
+        let own = fine_bytes(new.len(), new.iter().map(|(_, fine)| fine.len()).sum());
+        if bytes + own > STORED_FINE_BYTES_MAX {
+            continue;
+        }
+        bytes += own;
+        for (tag, fine) in &new {
+            tables.push(*tag, fine.iter().copied());
+        }
+        stored.extend(new.into_iter().map(|(tag, _)| tag));
+    }
+    tables.finish()
+}
+
 impl Fingerprints {
     /// The stored query of these documents.
     pub fn into_stored(self, open: FindOpen) -> StoredQuery {
+        let searched: Vec<SearchedDocument> = self.documents.iter().map(|(_, document)| document.clone()).collect();
+        let fine = stored_fine(&searched, &self.fine);
         let document = |(name, queried): (String, SearchedDocument)| {
             let FindPiece { features, end } = queried.piece();
             let name = name.chars().take(TEXT_BYTES_MAX / 4).collect();
             QueryDocument { name, features, end }
         };
-        StoredQuery { open: Some(open), documents: self.documents.into_iter().map(document).collect() }
+        StoredQuery { open: Some(open), documents: self.documents.into_iter().map(document).collect(), fine }
     }
 }
 
@@ -61,7 +102,8 @@ pub fn names(stored: &StoredQuery) -> Vec<String> {
 /// A stored query as lists show it.
 pub(crate) fn without_features(stored: &StoredQuery) -> StoredQuery {
     let document = |one: &QueryDocument| QueryDocument { features: None, ..one.clone() };
-    StoredQuery { open: stored.open.clone(), documents: stored.documents.iter().map(document).collect() }
+    let documents = stored.documents.iter().map(document).collect();
+    StoredQuery { open: stored.open.clone(), documents, fine: Vec::new() }
 }
 
 /// True if a person who is bound to this site or party, or to none, may see a site.

@@ -2,12 +2,15 @@
 
 use std::collections::BTreeMap;
 
-use cognate_fingerprint::{ContentDigest, RunLengths};
+use cognate_fingerprint::{ContentDigest, RunLengths, Tag};
+use cognate_proto::limits::FIND_WANTED_PIECE;
+use cognate_proto::name::one_line;
+use cognate_proto::options::Precision;
 use cognate_proto::path::DocumentPath;
 use cognate_proto::v1;
 use cognate_proto::v1::find_response::Message as Down;
 
-use super::{Answer, Coverage, Found, Holder, Match, Measure, Searched, Share, Unsearched};
+use super::{Answer, Coarse, Coverage, Found, Holder, Match, Measure, Searched, Share, Unsearched};
 use crate::error::Error;
 use cognate_result::report::Ratio;
 
@@ -17,8 +20,14 @@ const HOLDERS_AT_ONCE: usize = 64;
 impl Answer {
     /// The answer, message by message.
     pub(crate) fn into_wire(self) -> impl Iterator<Item = Down> {
-        let Answer { coverage, run_lengths, documents } = self;
-        messages(coverage, run_lengths, documents)
+        let Answer { coverage, run_lengths, precision, coarse, documents, wanted } = self;
+        let coarse = coarse.iter().map(|(coarse, matches)| coarse_to_wire(coarse, *matches)).collect();
+        let precision = Down::Precision(v1::FindPrecision { precision: precision_to_wire(precision), coarse });
+        let wanted: Vec<Down> = wanted
+            .chunks(FIND_WANTED_PIECE)
+            .map(|piece| Down::Wanted(v1::FindWanted { tags: piece.iter().flat_map(|tag| tag.0).collect() }))
+            .collect();
+        messages(coverage, run_lengths, precision, documents).chain(wanted)
     }
 
     /// Receives the next message of an answer.
@@ -30,6 +39,18 @@ impl Answer {
         match message {
             Down::Coverage(row) => self.coverage.push(coverage_of(row)),
             Down::RunLengths(lengths) => self.run_lengths = Some(from_wire(lengths)),
+            Down::Precision(row) => {
+                self.precision = precision_of(&row.precision);
+                let coarse = row.coarse.iter().map(|row| Some((coarse_of(row)?, row.matches)));
+                self.coarse = coarse.collect::<Option<_>>().ok_or_else(out_of_place)?;
+            }
+            Down::Wanted(wanted) => {
+                let (tags, rest) = wanted.tags.as_chunks::<16>();
+                if !rest.is_empty() {
+                    return Err(out_of_place());
+                }
+                self.wanted.extend(tags.iter().map(|tag| Tag(*tag)));
+            }
             Down::Document(document) => self.documents.push(Found {
                 size_bytes: document.size_bytes,
                 template_bytes: document.template_bytes,
@@ -79,9 +100,38 @@ fn match_of(one: &v1::FindMatch) -> Option<Match> {
             found_in_sought: one.found_in_sought.map(share_of),
             estimated: one.estimated,
         },
+        precision: precision_of(&one.precision),
+        coarse: match &one.coarse {
+            Some(coarse) => Some(coarse_of(coarse)?),
+            None => None,
+        },
         documents: one.documents,
         holders: Vec::new(),
     })
+}
+
+fn precision_of(name: &str) -> Option<Precision> {
+    Precision::ALL.into_iter().find(|precision| precision.name() == name)
+}
+
+fn precision_to_wire(precision: Option<Precision>) -> String {
+    precision.map(|precision| precision.to_string()).unwrap_or_default()
+}
+
+fn coarse_of(row: &v1::FindCoarse) -> Option<Coarse> {
+    let place = match row.site.is_empty() {
+        true => None,
+        false => Some((row.site.parse().ok()?, row.repository.parse().ok()?)),
+    };
+    Some(Coarse { place, reason: one_line(&row.reason), refused: row.refused })
+}
+
+fn coarse_to_wire(coarse: &Coarse, matches: u64) -> v1::FindCoarse {
+    let (site, repository) = coarse
+        .place
+        .as_ref()
+        .map_or_else(Default::default, |(site, repository)| (site.to_string(), repository.to_string()));
+    v1::FindCoarse { site, repository, reason: coarse.reason.clone(), refused: coarse.refused, matches }
 }
 
 fn share_of(ratio: v1::FindRatio) -> Share {
@@ -102,6 +152,7 @@ fn holder_of(holder: v1::FindHolder) -> Option<Holder> {
 fn messages(
     coverage: Vec<Coverage>,
     run_lengths: Option<RunLengths>,
+    precision: Down,
     documents: Vec<Found>,
 ) -> impl Iterator<Item = Down> {
     let coverage = coverage.into_iter().map(|row| Down::Coverage(covered(row)));
@@ -120,11 +171,11 @@ fn messages(
         let matches = matches.into_iter().flat_map(move |one| match_messages(number, one));
         std::iter::once(head).chain(matches)
     });
-    coverage.chain(run_lengths).chain(documents)
+    coverage.chain(run_lengths).chain(std::iter::once(precision)).chain(documents)
 }
 
 fn match_messages(document: u32, one: Match) -> impl Iterator<Item = Down> {
-    let Match { digest, size_bytes, measure, documents, holders } = one;
+    let Match { digest, size_bytes, measure, precision, coarse, documents, holders } = one;
     let head = Down::Match(v1::FindMatch {
         document,
         digest: digest.0.to_vec(),
@@ -136,6 +187,8 @@ fn match_messages(document: u32, one: Match) -> impl Iterator<Item = Down> {
         found_in_sought: measure.found_in_sought.map(ratio),
         estimated: measure.estimated,
         documents,
+        precision: precision_to_wire(precision),
+        coarse: coarse.map(|coarse| coarse_to_wire(&coarse, 1)),
     });
     let mut holders: BTreeMap<usize, Vec<v1::FindHolder>> =
         holders.into_iter().enumerate().fold(BTreeMap::new(), |mut pieces, (place, holder)| {

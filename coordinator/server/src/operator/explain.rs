@@ -1,6 +1,8 @@
 //! The parts that two documents of a result share, and their places.
 
-use cognate_fingerprint::ContentDigest;
+use std::sync::Arc;
+
+use cognate_fingerprint::{ContentDigest, FineChunk, Tag};
 use cognate_proto::name::ScanId;
 use cognate_proto::options::ScanOptions;
 use cognate_proto::v1;
@@ -8,7 +10,7 @@ use cognate_proto::v1;
 use super::OperatorService;
 use crate::error::Error;
 use crate::identity::Operator;
-use cognate_result::explain::{Map, Placed, Run, Stretch};
+use cognate_result::explain::{Asked, Map, Measured, Placed, Run, Stretch};
 use cognate_result::report::Report;
 
 /// Maximum stretches of one kind in a message: the longest.
@@ -29,8 +31,8 @@ impl OperatorService {
         let state = self.visible_state(operator, id)?;
         self.check_full_result(operator, id, &state)?;
         let layer = usize::try_from(request.layer).unwrap_or(usize::MAX);
-        let (a, b) = (digest("a", &request.a)?, digest("b", &request.b)?);
-        let found = self.services.scans.analyser.manifests(id, layer, &[a, b])?;
+        let digests = [digest("a", &request.a)?, digest("b", &request.b)?];
+        let found = self.services.scans.analyser.manifests(id, layer, &digests)?;
         let report = Report::open(&self.services.scans.analyser.published(id)?)?;
         let options = ScanOptions::of_record(state.options.as_ref());
         let layers = options.layers().map_err(|error| Error::Invalid(error.to_string()))?;
@@ -57,7 +59,31 @@ impl OperatorService {
         let [a, b] = sides.as_slice() else {
             return Err(Error::Refused("an explanation needs two documents".to_owned()));
         };
-        Ok(to_wire(Map::of(a, b)))
+        let measured = self.measured(id, &report, (layer, &digests), Map::of(a, b))?;
+        Ok(to_wire(measured))
+    }
+
+    /// The figures of a pair as the scan has them, with the fine chunks that are kept here. No site is asked.
+    fn measured(
+        &self,
+        id: ScanId,
+        report: &Report,
+        (layer, [a, b]): (usize, &[ContentDigest; 2]),
+        map: Map,
+    ) -> Result<Measured, Error> {
+        let mut kept = self.services.scans.analyser.kept_fine_chunks(id, layer)?;
+        let asked = Asked {
+            precision: report.precision(layer)?,
+            linked_bytes: report.linked_bytes(layer, [a, b])?,
+            has_all_of_scan: kept.has_own(),
+        };
+        let fine = |kept: Option<Vec<FineChunk>>| kept.map(Arc::from);
+        // What a later scan has in addition says nothing about the figures of this one.
+        let mut of_scan = |tag: &Tag| kept.get_own(tag).map(fine);
+        if asked.has_all_of_scan && asked.linked_bytes.is_some() {
+            return Ok(Measured::of(map, asked, &mut of_scan)?);
+        }
+        Ok(Measured::of(map, asked, &mut |tag: &Tag| kept.get(tag).map(fine))?)
     }
 }
 
@@ -65,7 +91,8 @@ fn digest(field: &str, bytes: &[u8]) -> Result<ContentDigest, Error> {
     bytes.try_into().map(ContentDigest).map_err(|_| Error::Invalid(format!("`{field}`: a digest has 16 bytes")))
 }
 
-fn to_wire(mut map: Map) -> v1::ExplainResponse {
+fn to_wire(measured: Measured) -> v1::ExplainResponse {
+    let Measured { mut map, precision, coarse_reason, unplaced_bytes } = measured;
     let all = map.runs.len();
     longest(&mut map.runs, |run| run.length_bytes, |run| run.a);
     let omitted = u64::try_from(all - map.runs.len()).unwrap_or(u64::MAX);
@@ -83,6 +110,9 @@ fn to_wire(mut map: Map) -> v1::ExplainResponse {
         b_payload_bytes: map.measure.b_payload_bytes,
         templates_a: stretches(map.templates_a),
         templates_b: stretches(map.templates_b),
+        precision: precision.map(|precision| precision.to_string()).unwrap_or_default(),
+        coarse_reason,
+        unplaced_bytes,
     }
 }
 

@@ -1,11 +1,14 @@
 //! Finds of a person: within the sites that it may see, and a few at a time.
 
+use std::sync::Arc;
+
 use cognate_proto::name::SiteName;
 use cognate_proto::v1;
 use cognate_proto::v1::find_request::Message as Up;
+use tokio::sync::SemaphorePermit;
 use tonic::{Status, Streaming};
 
-use super::{OperatorService, blocking};
+use super::OperatorService;
 use crate::error::Error;
 use crate::find::stored::sees;
 use crate::find::{Answer, Arriving, FindQuery};
@@ -29,32 +32,38 @@ impl OperatorService {
         while let Some(message) = arrival.next(&mut pieces, |piece| piece.message).await? {
             match message {
                 Up::Piece(piece) => arriving.take(&piece)?,
+                Up::Fine(table) => arriving.take_fine(&table)?,
                 Up::Open(_) => return Err(Error::Invalid("a find is opened once, and pieces follow".to_owned()).into()),
             }
         }
         let query = arriving.finish()?;
         // Others arrive while this one waits, as far as there is memory.
-        let _turn = self.services.finder.turns.acquire().await.map_err(|_| Status::unavailable("it is stopping"))?;
+        let turn = self.services.finder.turns.acquire().await.map_err(|_| Status::unavailable("it is stopping"))?;
         drop(arrival);
-        self.look(operator, query, Bounds::default()).await
+        self.look(operator, query, Bounds::default(), turn).await
     }
 }
 
 impl OperatorService {
     /// The same for a query that arrived in another way, within these bounds.
     pub async fn searched(&self, operator: Operator, query: FindQuery, bounds: Bounds) -> Result<Answer, Status> {
-        let _turn = self.services.finder.turns.acquire().await.map_err(|_| Status::unavailable("it is stopping"))?;
-        self.look(operator, query, bounds).await
+        let turn = self.services.finder.turns.acquire().await.map_err(|_| Status::unavailable("it is stopping"))?;
+        self.look(operator, query, bounds, turn).await
     }
 
-    async fn look(&self, operator: Operator, query: FindQuery, (site, party): Bounds) -> Result<Answer, Status> {
+    async fn look(
+        &self,
+        operator: Operator,
+        query: FindQuery,
+        (site, party): Bounds,
+        turn: SemaphorePermit<'_>,
+    ) -> Result<Answer, Status> {
         tracing::info!(by = %operator.name, documents = query.documents.len(), method = query.method.name(), "a find");
         let service = self.clone();
-        blocking(move || {
+        let sees = move |name: &SiteName| {
             let store = &service.services.records.store;
-            let sees = |name: &SiteName| service.is_own(&operator, name.as_str()) && sees(store, (&site, &party), name);
-            service.services.finder.find(&query, &sees)
-        })
-        .await
+            service.is_own(&operator, name.as_str()) && sees(store, (&site, &party), name)
+        };
+        Ok(self.services.finder.find(Arc::new(query), Arc::new(sees), Some(turn)).await?)
     }
 }

@@ -15,7 +15,7 @@ use cognate_result::report::Viewer;
 const PIECE_BYTES: usize = 256 << 10;
 
 impl OperatorService {
-    pub(super) fn put_watch(
+    pub(super) async fn set_watch(
         &self,
         operator: &Operator,
         request: v1::PutWatchRequest,
@@ -28,7 +28,8 @@ impl OperatorService {
         let before = known.as_ref().map_or("", |known| known.webhook.as_str());
         self.services.webhooks.check(operator, &watch.webhook, before)?;
         let (site, party) = bounds(operator);
-        let hits = self.services.watches.put_watch(v1::Watch { site, party, ..watch }, operator.name.as_str())?;
+        let watch = v1::Watch { site, party, ..watch };
+        let hits = self.services.watches.put_watch(watch, operator.name.as_str()).await?;
         Ok(v1::PutWatchResponse { hits })
     }
 
@@ -38,25 +39,25 @@ impl OperatorService {
         Ok(states)
     }
 
-    pub(super) fn remove_watch(&self, operator: &Operator, name: &str) -> Result<v1::RemoveWatchResponse, Error> {
+    pub(super) async fn drop_watch(&self, operator: &Operator, name: &str) -> Result<v1::RemoveWatchResponse, Error> {
         let known = self.services.records.store.watch(name)?;
         if known.is_some_and(|watch| !may_see(operator, &watch.site, &watch.party)) {
             // A watch that this person may not see is answered as one that does not exist.
             return Err(no_watch(name));
         }
-        self.services.watches.remove_watch(name, operator.name.as_str())?;
+        self.services.watches.remove_watch(name, operator.name.as_str()).await?;
         Ok(v1::RemoveWatchResponse {})
     }
 
-    pub(super) fn open_case(&self, operator: &Operator, request: v1::OpenCaseRequest) -> Result<v1::Case, Error> {
+    pub(super) async fn new_case(&self, operator: &Operator, request: v1::OpenCaseRequest) -> Result<v1::Case, Error> {
         let v1::OpenCaseRequest { name, query, note } = request;
         let (site, party) = bounds(operator);
         let case = v1::Case { name, query, note, site, party, ..v1::Case::default() };
-        self.services.cases.open_case(case, operator.name.as_str())
+        self.services.cases.open_case(case, operator.name.as_str()).await
     }
 
-    pub(super) fn check_case(&self, operator: &Operator, name: &str) -> Result<v1::Case, Error> {
-        self.services.cases.check_case(self.visible_case(operator, name)?, operator.name.as_str())
+    pub(super) async fn ask_case(&self, operator: &Operator, name: &str) -> Result<v1::Case, Error> {
+        self.services.cases.check_case(self.visible_case(operator, name)?, operator.name.as_str()).await
     }
 
     pub(super) fn list_cases(&self, operator: &Operator) -> Result<Vec<v1::Case>, Error> {

@@ -86,6 +86,7 @@ fn outline(template: v1::Template) -> v1::Template {
     v1::Template {
         tags: Vec::new(),
         lengths: Vec::new(),
+        rows: Vec::new(),
         note: String::new(),
         scan: 0,
         cluster: String::new(),
@@ -113,6 +114,9 @@ mod tests {
             id: 7,
             tags: vec![1; 32],
             lengths: vec![600, 900],
+            rows: vec![2; 12],
+            row_count: 2,
+            row_bytes: 14,
             note: "the frame of all pages".into(),
             scan: 8,
             cluster: "c0ffee".into(),
@@ -121,6 +125,16 @@ mod tests {
             ..v1::Template::default()
         };
         let seen = outline(template);
-        assert_eq!(seen, v1::Template { id: 7, tag_count: 2, tag_bytes: 1500, ..v1::Template::default() });
+        assert_eq!(
+            seen,
+            v1::Template {
+                id: 7,
+                tag_count: 2,
+                tag_bytes: 1500,
+                row_count: 2,
+                row_bytes: 14,
+                ..v1::Template::default()
+            }
+        );
     }
 }

@@ -1,9 +1,10 @@
-//! The sites of a scan, as its analysis asks them for fine chunks.
+//! The sites of a scan, as its analysis asks them for fine chunks and for exact measures.
 
 use std::sync::{Arc, Mutex, MutexGuard};
 use std::time::Duration;
 
-use cognate_analysis::fine::{FineAnswer, FineFailure, FineRequest, FineSource};
+use cognate_analysis::fine::{FineAnswer, FineFailure, FineRequest, FineSource, MeasureAnswer, MeasureRequest};
+use cognate_proto::name::SiteName;
 use tokio::runtime::Handle;
 use tokio::sync::{OwnedSemaphorePermit, Semaphore};
 use tokio::task::JoinSet;
@@ -58,12 +59,12 @@ impl<'a> AttachedSites<'a> {
         self.turn.lock().expect("nothing panics while it is held")
     }
 
-    async fn ask_all(&self, requests: Vec<FineRequest>) -> Vec<Result<FineAnswer, FineFailure>> {
+    async fn ask_all<Q: Query>(&self, queries: Vec<Q>) -> Vec<Result<Q::Answer, FineFailure>> {
         let mut asking = JoinSet::new();
         let late = || Err(FineFailure::passing("its site did not answer"));
-        let mut answers: Vec<Result<FineAnswer, FineFailure>> = requests.iter().map(|_| late()).collect();
-        for (place, request) in requests.into_iter().enumerate() {
-            let asked = ask(Arc::clone(&self.sessions), request, self.facts, self.absence_max);
+        let mut answers: Vec<Result<Q::Answer, FineFailure>> = queries.iter().map(|_| late()).collect();
+        for (place, query) in queries.into_iter().enumerate() {
+            let asked = ask(Arc::clone(&self.sessions), query, self.facts, self.absence_max);
             asking.spawn(async move { (place, asked.await) });
         }
         loop {
@@ -72,30 +73,63 @@ impl<'a> AttachedSites<'a> {
                 answered = asking.join_next() => match answered {
                     None => return answers,
                     Some(Ok((place, answer))) => answers[place] = answer,
-                    Some(Err(error)) => tracing::error!(%error, "a query for fine chunks crashed"),
+                    Some(Err(error)) => tracing::error!(%error, "a query to a site crashed"),
                 },
             }
         }
     }
 }
 
+/// A query to a site, which is asked as often as it takes.
+trait Query: Clone + Send + Sync + 'static {
+    type Answer: Send + 'static;
+
+    fn site(&self) -> &SiteName;
+
+    fn ask(self, sessions: &Sessions, facts: FineScan) -> impl Future<Output = Result<Self::Answer, NoAnswer>> + Send;
+}
+
+impl Query for FineRequest {
+    type Answer = FineAnswer;
+
+    fn site(&self) -> &SiteName {
+        &self.site
+    }
+
+    async fn ask(self, sessions: &Sessions, facts: FineScan) -> Result<FineAnswer, NoAnswer> {
+        sessions.ask_fine(self, facts).await
+    }
+}
+
+impl Query for MeasureRequest {
+    type Answer = MeasureAnswer;
+
+    fn site(&self) -> &SiteName {
+        &self.site
+    }
+
+    async fn ask(self, sessions: &Sessions, facts: FineScan) -> Result<MeasureAnswer, NoAnswer> {
+        sessions.ask_measures(self, facts).await
+    }
+}
+
 /// Asks a site, and asks again if it goes away and comes back: an interruption changes nothing in the result.
-async fn ask(
+async fn ask<Q: Query>(
     sessions: Arc<Sessions>,
-    request: FineRequest,
+    query: Q,
     facts: FineScan,
     absence_max: Duration,
-) -> Result<FineAnswer, FineFailure> {
+) -> Result<Q::Answer, FineFailure> {
     let mut left = ATTEMPTS_MAX;
     loop {
         let mut changes = sessions.changes();
         changes.mark_unchanged();
-        let absent = match sessions.ask_fine(request.clone(), facts).await {
+        let absent = match query.clone().ask(&sessions, facts).await {
             Ok(answer) => return Ok(answer),
             Err(NoAnswer::Failed(failure)) => return Err(failure),
             Err(NoAnswer::Absent(failure)) => failure,
         };
-        let back = async { while sessions.attached(&request.site).is_none() && changes.changed().await.is_ok() {} };
+        let back = async { while sessions.attached(query.site()).is_none() && changes.changed().await.is_ok() {} };
         left -= 1;
         if left == 0 || tokio::time::timeout(absence_max, back).await.is_err() {
             return Err(absent);
@@ -107,6 +141,17 @@ async fn ask(
 
 impl FineSource for AttachedSites<'_> {
     fn ask(&self, requests: Vec<FineRequest>) -> Vec<Result<FineAnswer, FineFailure>> {
+        self.ask_in_turn(requests)
+    }
+
+    fn measure(&self, requests: Vec<MeasureRequest>) -> Vec<Result<MeasureAnswer, FineFailure>> {
+        self.ask_in_turn(requests)
+    }
+}
+
+impl AttachedSites<'_> {
+    /// Asks all sites, without a turn meanwhile.
+    fn ask_in_turn<Q: Query>(&self, requests: Vec<Q>) -> Vec<Result<Q::Answer, FineFailure>> {
         if self.scan.spec.options.no_sync {
             // Nobody expects them of a scan that is not to ask.
             let refused = FineFailure { reason: "the scan asks no site".to_owned(), refused: true };

@@ -46,6 +46,7 @@ struct Target {
     progress: RepositoryProgress,
 }
 
+#[expect(clippy::large_enum_variant, reason = "a running scan has one for each repository")]
 enum State {
     /// The site is not there, or does not offer the repository.
     Waiting,

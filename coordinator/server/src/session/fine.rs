@@ -134,7 +134,7 @@ impl Sessions {
     }
 }
 
-fn late(within: Duration) -> NoAnswer {
+pub(super) fn late(within: Duration) -> NoAnswer {
     let minutes = within.as_secs() / 60;
     NoAnswer::Failed(FineFailure::passing(format!("its site did not answer within {minutes} minutes")))
 }

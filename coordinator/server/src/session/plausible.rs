@@ -1,7 +1,7 @@
 //! The numbers that a site reports of its syncs, checked where they arrive: against bounds, against each other and
 //! against the index that the same sync sent. Nothing is computed from them but sums, yet they are shown to people.
 
-use cognate_proto::limits::{REPORTED_BYTES_MAX, REPORTED_ENTRIES_MAX};
+use cognate_proto::limits::{REPORTED_BYTES_MAX, REPORTED_ENTRIES_MAX, TEXT_BYTES_MAX};
 use cognate_proto::v1::{Estimate, RefinedSummary, SyncProgress, SyncSummary};
 use cognate_storage::store::IndexRow;
 
@@ -15,7 +15,11 @@ const SLACK_BYTES: u64 = 1 << 40;
 /// # Errors
 /// The first number that is impossible, and why.
 pub(super) fn summary(summary: &SyncSummary, index: Option<&IndexRow>) -> Result<(), String> {
-    let SyncSummary { read_bytes, read_documents, sent_bytes, skipped, census, estimate, refined } = summary;
+    let SyncSummary { read_bytes, read_documents, sent_bytes, skipped, census, estimate, refined, recognition } =
+        summary;
+    if recognition.len() > TEXT_BYTES_MAX || recognition.chars().any(char::is_control) {
+        return Err("the name of a program that recognises text is not one line".to_owned());
+    }
     bytes("read", *read_bytes)?;
     entries("documents read", *read_documents)?;
     bytes("sent", *sent_bytes)?;

@@ -333,3 +333,63 @@ async fn who_waits_for_a_site_hears_that_it_has_gone_away() {
     let _ = waiting.await;
     assert!(fixture.sessions.hashes_asked(&site("a"), number).is_err());
 }
+
+#[tokio::test]
+async fn exact_measures_come_from_the_site_that_was_asked_and_fit_its_pairs() {
+    use cognate_analysis::fine::MeasureRequest;
+    use cognate_proto::v1::{MeasureAnswer, PairMeasure};
+
+    let fixture = fixture();
+    let (_a, mut inbox) = fixture.attach("a", &hello(1, 1)).unwrap();
+    let _b = fixture.attach("b", &hello(1, 2)).unwrap();
+    let sessions = Arc::new(fixture.sessions);
+    let ask = || {
+        let request = MeasureRequest {
+            site: site("a"),
+            repositories: vec!["main".parse().unwrap()],
+            method: Method::tttd(View::Raw, 1000).unwrap(),
+            method_id: MethodId([1; 16]),
+            pairs: vec![
+                [ContentDigest([1; 16]), ContentDigest([2; 16])],
+                [ContentDigest([1; 16]), ContentDigest([3; 16])],
+            ],
+        };
+        let sessions = Arc::clone(&sessions);
+        let scan = FineScan { across_parties: false, follow_symlinks: true };
+        tokio::spawn(async move { sessions.ask_measures(request, scan).await })
+    };
+    let mut query = async || loop {
+        let message = inbox.recv().await.unwrap().unwrap().message;
+        if let Some(Down::MeasureQuery(query)) = message {
+            return query;
+        }
+    };
+    let asking = ask();
+    let asked = query().await;
+    assert_eq!((asked.repositories, asked.contents.len(), asked.follow_symlinks), (vec!["main".to_owned()], 64, true));
+    let measure = |number| PairMeasure { number, first_bytes: 40, second_bytes: 36 };
+    let answer =
+        |query, number| MeasureAnswer { query, pairs: vec![measure(number)], read_bytes: 9, ..Default::default() };
+    // Another site, and another number: the query stays open.
+    assert!(sessions.answer_measures(&site("b"), &answer(asked.query, 1)).is_err());
+    assert!(sessions.answer_measures(&site("a"), &answer(asked.query + 1, 1)).is_err());
+    sessions.answer_measures(&site("a"), &answer(asked.query, 1)).unwrap();
+    let found = asking.await.unwrap().ok().unwrap();
+    assert_eq!((found.measures[0].number, found.measures[0].shared_bytes, found.read_bytes), (1, [40, 36], 9));
+    assert!(sessions.answer_measures(&site("a"), &answer(asked.query, 1)).is_err(), "it is answered already");
+    let asking = ask();
+    let asked = query().await;
+    assert!(sessions.answer_measures(&site("a"), &answer(asked.query, 2)).is_err(), "there is no third pair");
+    let Err(NoAnswer::Failed(failure)) = asking.await.unwrap() else { panic!("it is no answer") };
+    assert!(failure.reason.contains("cannot be used") && !failure.refused, "{}", failure.reason);
+    let asking = ask();
+    let refusal = MeasureAnswer {
+        query: query().await.query,
+        failure: "policy.fine is never".to_owned(),
+        refused: true,
+        ..Default::default()
+    };
+    sessions.answer_measures(&site("a"), &refusal).unwrap();
+    let Err(NoAnswer::Failed(failure)) = asking.await.unwrap() else { panic!("it is refused") };
+    assert_eq!((failure.reason.as_str(), failure.refused), ("policy.fine is never", true));
+}

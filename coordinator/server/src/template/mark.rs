@@ -10,7 +10,10 @@ use cognate_proto::v1;
 use cognate_similarity::Containment;
 
 use cognate_analysis::suggest::Postings;
-use cognate_storage::template::{Chunk, TAGS_MAX, check_chunks, id_of, joined, split};
+use cognate_similarity::frame::{FrameRow, ROW_BYTES};
+use cognate_storage::template::{
+    Chunk, Ignored, ROWS_MAX, TAGS_MAX, check_chunks, joined, joined_rows, split, split_rows,
+};
 
 use super::Templates;
 use crate::error::Error;
@@ -34,32 +37,40 @@ pub(crate) struct Mark {
 pub(crate) enum Which {
     /// Those that at least this share of the cluster's contents have.
     Common(Containment),
-    /// These.
-    Tags(Vec<Tag>),
+    /// Those of the frames on which the cluster rests.
+    Frame,
+    /// These, and these rows of fine chunks.
+    These(Vec<Tag>, Vec<FrameRow>),
 }
 
 impl Mark {
     /// Checks a request.
     pub(crate) fn from_wire(request: &v1::MarkTemplateRequest) -> Result<Mark, Error> {
         let refused = |field: &str, why: &dyn std::fmt::Display| Error::Invalid(format!("`{field}`: {why}"));
-        let v1::MarkTemplateRequest { cluster, share, tags, note, .. } = request;
+        let v1::MarkTemplateRequest { cluster, share, tags, rows, note, frame, .. } = request;
         if note.len() > TEXT_BYTES_MAX {
             return Err(refused("note", &"it is too long"));
         }
         let digits = cluster.bytes().all(|byte| byte.is_ascii_hexdigit()) && cluster.len() <= 32;
-        if !digits || (cluster.is_empty() && tags.is_empty()) {
+        let has_none = tags.is_empty() && rows.is_empty();
+        if !digits || (cluster.is_empty() && (has_none || *frame)) {
             return Err(refused("cluster", &"an id is up to 32 hexadecimal digits: `cognate report` shows them"));
         }
         if !tags.len().is_multiple_of(16) || tags.len() / 16 > TAGS_MAX {
             return Err(refused("tags", &format!("they are at most {TAGS_MAX} of 16 bytes each")));
         }
-        let which = if tags.is_empty() {
+        if !rows.len().is_multiple_of(ROW_BYTES) || rows.len() / ROW_BYTES > ROWS_MAX {
+            return Err(refused("rows", &format!("they are at most {ROWS_MAX} of {ROW_BYTES} bytes each")));
+        }
+        let which = if *frame {
+            Which::Frame
+        } else if has_none {
             let share = if share.is_empty() { "1" } else { share };
             let parsed = if share.len() > SHARE_BYTES_MAX { None } else { share.parse::<Containment>().ok() };
             let above_nothing = parsed.filter(|share| share.share_of_bytes(u64::MAX) > 0);
             Which::Common(above_nothing.ok_or_else(|| refused("share", &"a decimal number above 0, at most 1"))?)
         } else {
-            Which::Tags(split(tags).collect())
+            Which::These(split(tags).collect(), split_rows(rows).collect())
         };
         Ok(Mark { which, cluster: cluster.to_ascii_lowercase(), note: one_line(note) })
     }
@@ -83,22 +94,32 @@ impl Templates {
         let indexes = &self.scans.analyser.indexes;
         let places = row.frozen.iter().map(|frozen| (frozen.site.clone(), frozen.repository.clone()));
         let _hold = indexes.hold(places);
-        let (layer, chunks) = match (&mark.which, &members) {
-            (Which::Tags(tags), _) => self.known(scan, &row, tags)?,
+        let (layer, chunks, rows) = match (&mark.which, &members) {
+            (Which::These(tags, rows), _) => {
+                let (layer, chunks) = self.known(scan, &row, tags)?;
+                (layer, chunks, rows.clone())
+            }
             (Which::Common(share), Some(members)) => {
                 let sealed = self.sealed(&row, members.layer)?;
                 let postings = Postings::open(indexes, &sealed, Some(&members.contents))?;
-                (members.layer, common(&postings, members, *share)?)
+                (members.layer, common(&postings, members, *share)?, Vec::new())
             }
-            (Which::Common(_), None) => return Err(Error::Invalid("`cluster`: it is missing".to_owned())),
+            (Which::Frame, Some(members)) => {
+                let (chunks, rows) = self.frame(scan, members)?;
+                (members.layer, chunks, rows)
+            }
+            (Which::Common(_) | Which::Frame, None) => {
+                return Err(Error::Invalid("`cluster`: it is missing".to_owned()));
+            }
         };
         let (method_id, method) = method_of(scan, &row, layer)?;
-        let ascending: Vec<Tag> = chunks.iter().map(|chunk| chunk.0).collect();
-        let id = id_of(method_id, &ascending);
+        let (tags, lengths) = joined(&chunks);
+        let rows = joined_rows(&rows);
+        let ignored = Ignored::of(&[v1::Template { tags: tags.clone(), rows: rows.clone(), ..Default::default() }]);
+        let id = ignored.id(method_id);
         if let Some(known) = self.records.store.template(id)?.filter(|known| known.unmarked == 0) {
             return Ok(known);
         }
-        let (tags, lengths) = joined(&chunks);
         let template = v1::Template {
             id,
             method: Some(method),
@@ -106,6 +127,9 @@ impl Templates {
             tag_bytes: lengths.iter().copied().map(u64::from).sum(),
             tags,
             lengths,
+            rows: joined_rows(&ignored.rows),
+            row_count: ignored.rows.len() as u64,
+            row_bytes: ignored.rows.iter().map(|row| row.first_bytes()).sum(),
             note: mark.note.clone(),
             scan: scan.0,
             cluster: members.map(|members| members.cluster).unwrap_or_default(),
@@ -115,7 +139,7 @@ impl Templates {
             unmarked: 0,
         };
         self.records.record(What::Template(template.clone()), by)?;
-        tracing::info!(template = %ScanId(id), by, tags = chunks.len(), "a template is marked");
+        tracing::info!(template = %ScanId(id), by, tags = chunks.len(), rows = ignored.rows.len(), "a template is marked");
         Ok(template)
     }
 
@@ -155,6 +179,29 @@ impl Templates {
             [scan] => Error::UnknownMember(format!("scan {scan} has no cluster `{}`", mark.cluster)),
             _ => Error::UnknownMember(format!("no scan has a cluster `{}`", mark.cluster)),
         })
+    }
+
+    /// The chunks and rows of the frames on which a cluster rests, the most common frames first, as many as a template can have.
+    fn frame(&self, scan: ScanId, members: &Members) -> Result<(Vec<Chunk>, Vec<FrameRow>), Error> {
+        let frames = Report::open(&self.scans.analyser.published(scan)?)?.frames()?.into_iter();
+        let of_cluster =
+            frames.filter(|frame| frame.layer == members.layer && frame.clusters.contains(&members.cluster));
+        let (mut chunks, mut rows): (Vec<Chunk>, Vec<FrameRow>) = (Vec::new(), Vec::new());
+        for frame in of_cluster {
+            if chunks.len() + frame.chunks.len() <= TAGS_MAX && rows.len() + frame.rows.len() <= ROWS_MAX {
+                chunks.extend(frame.chunks);
+                rows.extend(frame.rows);
+            }
+        }
+        if chunks.is_empty() && rows.is_empty() {
+            return Err(Error::Refused(format!(
+                "no link of cluster {} of scan {scan} rests on a frame",
+                members.cluster
+            )));
+        }
+        chunks.sort_unstable();
+        chunks.dedup();
+        Ok((chunks, rows))
     }
 
     /// These chunks, and the first layer of a scan whose documents have them all.

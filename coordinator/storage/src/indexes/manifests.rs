@@ -245,7 +245,7 @@ fn cut(table: &ChunkTable, first: usize, count: usize) -> ChunkTable {
 
 #[cfg(test)]
 mod tests {
-    use cognate_fingerprint::Chunk;
+    use cognate_fingerprint::{Chunk, ContentSketch};
     use cognate_proto::batch::{BatchBuilder, DocumentRow, DocumentState, body_digest};
     use cognate_proto::index_digest::{IndexDigest, RowHash};
     use cognate_proto::path::DocumentPath;
@@ -265,7 +265,8 @@ mod tests {
 
     fn content(number: u8, lengths: &[u32]) -> Content {
         let size_bytes = lengths.iter().copied().map(u64::from).sum();
-        Content { size_bytes, chunk_count: lengths.len() as u64, digest: ContentDigest([number; 16]) }
+        let (chunk_count, digest) = (lengths.len() as u64, ContentDigest([number; 16]));
+        Content { size_bytes, chunk_count, digest, sketch: ContentSketch::NONE }
     }
 
     fn row(number: u8) -> DocumentRow {
@@ -303,7 +304,7 @@ mod tests {
         for (number, lengths) in [(1, &[5, 9][..]), (2, &[7]), (3, &[3, 4, 9, 6])] {
             let content = content(number, lengths);
             sum.add(RowHash::of_document(&row(number)));
-            sum.add(RowHash::of_content(content.digest, content.size_bytes, content.chunk_count));
+            sum.add(RowHash::of_content(content.digest, content.size_bytes, content.chunk_count, 0));
         }
         writer.seal(3, &sum.to_bytes()).unwrap();
         fixture

@@ -3,7 +3,7 @@
 use std::collections::{BTreeMap, HashSet};
 use std::path::{Path, PathBuf};
 
-use cognate_fingerprint::{Chunk, Content, ContentDigest, MethodId, Tag};
+use cognate_fingerprint::{Chunk, Content, ContentDigest, ContentSketch, MethodId, Tag};
 use cognate_proto::batch::{BatchBuilder, DocumentRow, DocumentState, body_digest};
 use cognate_proto::index_digest::{IndexDigest, RowHash};
 use cognate_proto::name::{RepositoryName, SiteName};
@@ -51,7 +51,8 @@ fn content_of(number: u64) -> (Content, ChunkTable) {
     }
     let mut digest = [7; 16];
     digest[..8].copy_from_slice(&number.to_le_bytes());
-    (Content { size_bytes: 1000 * chunks, chunk_count: chunks, digest: ContentDigest(digest) }, table)
+    let sketch = ContentSketch::new(0x8001, [u32::from(digest[0]) + 1, 9]).unwrap();
+    (Content { size_bytes: 1000 * chunks, chunk_count: chunks, digest: ContentDigest(digest), sketch }, table)
 }
 
 fn row_of(path: &str, content: Option<u64>) -> DocumentRow {
@@ -106,7 +107,12 @@ impl Site {
                 if let Some(content) = content.filter(|content| self.contents.insert(*content)) {
                     let (content, table) = content_of(content);
                     batch.content(&content, &table);
-                    self.root.add(RowHash::of_content(content.digest, content.size_bytes, content.chunk_count));
+                    self.root.add(RowHash::of_content(
+                        content.digest,
+                        content.size_bytes,
+                        content.chunk_count,
+                        content.sketch.digest(),
+                    ));
                 }
                 if let Some(before) = before.get(path) {
                     self.root.remove(RowHash::of_document(&row_of(path, Some(*before))));

@@ -51,6 +51,7 @@ impl List {
         let names = [
             "relation",
             "view",
+            "frame",
             "least_max",
             "mean",
             "mean_max",

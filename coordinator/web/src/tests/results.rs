@@ -46,6 +46,7 @@ async fn every_page_of_a_result_shows_what_it_is_for_and_lets_no_name_act() {
     let set = set.split('"').next().unwrap().to_owned();
     for (path, expected) in [
         (format!("{SCAN}/result"), "class=\"s-identical\""),
+        (format!("{SCAN}/result"), "Reported shares are within "),
         (format!("{SCAN}/result?log=1"), "Linear scale"),
         (format!("{SCAN}/clusters"), "2</small>"),
         (format!("{SCAN}/clusters?across=1&sort=-members"), "of this filter"),

@@ -124,7 +124,8 @@ fn equal_bytes_are_listed_before_equal_text() {
         line.split_whitespace().filter_map(|word| word.parse().ok()).collect()
     };
     assert_eq!(row(&text, "(in the root itself)"), [1, 0, 3, 1, 0]);
-    assert_eq!(row(&sites.shown(&[]), "(all)"), [1, 0, 1, 3, 3]);
+    // As bytes, a page and a text with the same words share these.
+    assert_eq!(row(&sites.shown(&[]), "(all)"), [1, 0, 4, 0, 0]);
 }
 
 #[test]

@@ -2,7 +2,9 @@
 
 use hayro_syntax::content::TypedIter;
 use hayro_syntax::content::ops::TypedInstruction as Op;
-use hayro_syntax::object::dict::keys::{ANNOTS, AP, AS, BBOX, F, FONT, FORM, MATRIX, N, RECT, RESOURCES, SUBTYPE};
+use hayro_syntax::object::dict::keys::{
+    ANNOTS, AP, AS, BBOX, F, FONT, FORM, IMAGE, MATRIX, N, RECT, RESOURCES, SUBTYPE,
+};
 use hayro_syntax::object::{Array, Dict, Name, Number, Object, Rect, Stream, String};
 use hayro_syntax::page::{Page, Resources};
 
@@ -10,6 +12,7 @@ use super::drawn::Drawn;
 use super::font::{Fonts, UsedFont};
 use super::geometry::{Matrix, Point};
 use super::layers::Layers;
+use super::pictures::Pictures;
 use super::state::States;
 
 /// Depth of forms within each other at most.
@@ -24,6 +27,7 @@ pub(super) struct Content<'c, 'a> {
     fonts: &'c mut Fonts<'a>,
     layers: Layers,
     drawn: &'c mut Drawn,
+    pictures: &'c mut Pictures<'a>,
     states: States,
     depth: u32,
     forms: u32,
@@ -31,9 +35,14 @@ pub(super) struct Content<'c, 'a> {
 
 impl<'c, 'a> Content<'c, 'a> {
     /// Reads a page and its annotations.
-    pub(super) fn read(page: &Page<'a>, fonts: &'c mut Fonts<'a>, drawn: &'c mut Drawn) {
+    pub(super) fn read(
+        page: &Page<'a>,
+        fonts: &'c mut Fonts<'a>,
+        drawn: &'c mut Drawn,
+        pictures: &'c mut Pictures<'a>,
+    ) {
         let layers = Layers::of(page.xref());
-        let mut content = Content { fonts, layers, drawn, states: States::default(), depth: 0, forms: 0 };
+        let mut content = Content { fonts, layers, drawn, pictures, states: States::default(), depth: 0, forms: 0 };
         content.run(page.typed_operations(), page.resources());
         let annotations = page.raw().get::<Array<'_>>(ANNOTS);
         for annotation in annotations.iter().flat_map(|all| all.iter::<Dict<'_>>()) {
@@ -176,11 +185,12 @@ impl<'c, 'a> Content<'c, 'a> {
     }
 
     fn external(&mut self, name: &Name<'_>, resources: &Resources<'a>) {
-        if let Some(stream) = resources.get_x_object(name)
-            && stream.dict().get::<Name<'_>>(SUBTYPE).as_deref() == Some(FORM)
-            && stream.dict().contains_key(BBOX)
-        {
+        let Some(stream) = resources.get_x_object(name) else { return };
+        let subtype = stream.dict().get::<Name<'_>>(SUBTYPE);
+        if subtype.as_deref() == Some(FORM) && stream.dict().contains_key(BBOX) {
             self.form(&stream, resources);
+        } else if subtype.as_deref() == Some(IMAGE) && self.layers.is_visible() {
+            self.pictures.draw(stream, self.states.now().matrix);
         }
     }
 

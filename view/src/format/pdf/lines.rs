@@ -1,6 +1,7 @@
 //! Joins characters at their places into lines, and lines into paragraphs.
 
 use super::geometry::Point;
+use crate::hyphen::without_hyphen;
 use crate::outcome::Reason;
 use crate::text::Text;
 
@@ -169,17 +170,6 @@ fn gap(line: Place, next: Place) -> Option<f64> {
 
 fn is_one_paragraph(line: Place, next: Place, leading: f64) -> bool {
     gap(line, next).is_some_and(|gap| gap <= PARAGRAPH_GAP * leading && gap <= LEADING_MAX)
-}
-
-/// The line without a hyphen that only parts a word for the end of the line: a soft one, or one between small letters.
-fn without_hyphen<'l>(line: &'l str, next: &str) -> Option<&'l str> {
-    if let Some(part) = line.strip_suffix('\u{AD}') {
-        return Some(part);
-    }
-    let part = line.strip_suffix(['-', '\u{2010}'])?;
-    let before = part.chars().next_back()?;
-    let after = next.trim_start().chars().next()?;
-    (before.is_lowercase() && after.is_lowercase()).then_some(part)
 }
 
 #[cfg(test)]

@@ -4,6 +4,7 @@ use cognate_fingerprint::{Content, MethodId};
 use cognate_proto::batch::DocumentState;
 use cognate_proto::path::DocumentPath;
 use cognate_proto::v1::FileClass;
+use cognate_view::Candidate;
 
 use crate::records::file_hashes::FileHashes;
 use crate::records::lists::Location;
@@ -14,8 +15,8 @@ use crate::records::stamp::Stamp;
 pub(crate) struct KnownDocument {
     pub(crate) stamp: Stamp,
     pub(crate) class: FileClass,
-    /// True if the file may be an office file, a PDF or mail, by its first bytes.
-    pub(crate) may_be_office: bool,
+    /// The guess by its first bytes if its text speaks for the file.
+    pub(crate) candidate: Candidate,
     /// The digest of the bytes, if a text view needed it: extracted text is stored under it.
     pub(crate) bytes_digest: Option<[u8; 16]>,
     /// The hashes of the bytes that this site stores.
@@ -39,6 +40,8 @@ pub(crate) struct MethodResult {
     pub(crate) own: StoredPart,
     /// Number of documents inside this one. Each has a row of its own.
     pub(crate) inside: u32,
+    /// The recognition of text on which the result depends; `None`: it depends on none.
+    pub(crate) recognition: Option<u64>,
 }
 
 /// The stored result for a document, or for one inside of a document.

@@ -4,11 +4,12 @@
 //! never contain a byte of 0, which ends them in a key. Values are protobuf messages or integers; a value that cannot be
 //! decoded counts as missing.
 
-use cognate_fingerprint::{Content, ContentDigest, MethodId};
+use cognate_fingerprint::{Content, ContentDigest, ContentSketch, MethodId};
 use cognate_proto::batch::DocumentState;
 use cognate_proto::name::RepositoryName;
 use cognate_proto::path::DocumentPath;
 use cognate_proto::v1::FileClass;
+use cognate_view::Candidate;
 use prost::Message as _;
 
 use super::known::{KnownDocument, LastSync, MethodResult, StoredPart};
@@ -148,8 +149,9 @@ struct DocumentRow {
     bytes_digest: Vec<u8>,
     #[prost(bytes = "vec", tag = "8")]
     hashes: Vec<u8>,
-    #[prost(bool, tag = "9")]
-    may_be_office: bool,
+    /// 1 for the first guess, so that a row without one counts as missing.
+    #[prost(uint32, tag = "10")]
+    candidate: u32,
 }
 
 #[derive(Clone, PartialEq, prost::Message)]
@@ -160,6 +162,8 @@ struct ResultRow {
     own: Option<PartRow>,
     #[prost(uint32, tag = "3")]
     inside: u32,
+    #[prost(fixed64, optional, tag = "4")]
+    recognition: Option<u64>,
 }
 
 #[derive(Clone, PartialEq, prost::Message)]
@@ -179,6 +183,12 @@ struct PartRow {
     /// The path of a document that is inside of another.
     #[prost(bytes = "vec", tag = "7")]
     path: Vec<u8>,
+    /// A bit for each slot of the sketch that has a value.
+    #[prost(uint32, tag = "8")]
+    sketch_slots: u32,
+    /// The values of these slots, 4 bytes each, little-endian.
+    #[prost(bytes = "vec", tag = "9")]
+    sketch: Vec<u8>,
 }
 
 #[derive(Clone, PartialEq, prost::Message)]
@@ -211,6 +221,7 @@ impl Value for KnownDocument {
             method_id: result.method_id.0.to_vec(),
             own: Some(PartRow::from(&result.own)),
             inside: result.inside,
+            recognition: result.recognition,
         };
         let row = DocumentRow {
             length_bytes: self.stamp.length_bytes,
@@ -221,7 +232,7 @@ impl Value for KnownDocument {
             results: self.results.iter().map(result).collect(),
             bytes_digest: self.bytes_digest.map(Vec::from).unwrap_or_default(),
             hashes: self.hashes.to_bytes(),
-            may_be_office: self.may_be_office,
+            candidate: self.candidate as u32 + 1,
         };
         row.encode_to_vec()
     }
@@ -231,7 +242,8 @@ impl Value for KnownDocument {
         let class = row.class();
         let result = |row: ResultRow| {
             let method_id = MethodId(row.method_id.as_slice().try_into().ok()?);
-            Some(MethodResult { method_id, own: row.own?.part()?, inside: row.inside })
+            let ResultRow { inside, recognition, .. } = row;
+            Some(MethodResult { method_id, own: row.own?.part()?, inside, recognition })
         };
         Some(KnownDocument {
             stamp: Stamp {
@@ -241,12 +253,18 @@ impl Value for KnownDocument {
                 inode: row.inode,
             },
             class,
-            may_be_office: row.may_be_office,
+            candidate: candidate(row.candidate)?,
             bytes_digest: optional_16(&row.bytes_digest)?,
             hashes: FileHashes::from_bytes(&row.hashes)?,
             results: row.results.into_iter().map(result).collect::<Option<_>>()?,
         })
     }
+}
+
+/// A guess by its number.
+fn candidate(number: u32) -> Option<Candidate> {
+    let all = [Candidate::No, Candidate::Picture, Candidate::Document];
+    all.into_iter().find(|candidate| *candidate as u32 + 1 == number)
 }
 
 /// A document inside of another, with its full path.
@@ -318,6 +336,8 @@ impl From<&StoredPart> for PartRow {
         if let Some((content, location)) = &part.list {
             row.digest = content.digest.0.to_vec();
             (row.size_bytes, row.chunk_count) = (content.size_bytes, content.chunk_count);
+            row.sketch_slots = content.sketch.filled().into();
+            row.sketch = content.sketch.slots().flat_map(|(_, value)| value.to_le_bytes()).collect();
             row.location = Some((*location).into());
         }
         row
@@ -325,12 +345,19 @@ impl From<&StoredPart> for PartRow {
 }
 
 impl PartRow {
+    fn sketch(&self) -> Option<ContentSketch> {
+        let (words, []) = self.sketch.as_chunks::<4>() else { return None };
+        let values = words.iter().map(|word| u32::from_le_bytes(*word));
+        ContentSketch::new(u16::try_from(self.sketch_slots).ok()?, values)
+    }
+
     fn part(self) -> Option<StoredPart> {
-        let list = match self.location {
+        let list = match self.location.clone() {
             None => None,
             Some(location) => {
                 let digest = ContentDigest(self.digest.as_slice().try_into().ok()?);
-                let content = Content { size_bytes: self.size_bytes, chunk_count: self.chunk_count, digest };
+                let sketch = self.sketch()?;
+                let content = Content { size_bytes: self.size_bytes, chunk_count: self.chunk_count, digest, sketch };
                 Some((content, location.into()))
             }
         };

@@ -1,6 +1,6 @@
 //! The cache on a real disk: restarts, damage, locks, and rows inside of documents.
 
-use cognate_fingerprint::{Content, ContentDigest, MethodId};
+use cognate_fingerprint::{Content, ContentDigest, ContentSketch, MethodId};
 use cognate_proto::batch::DocumentState;
 use cognate_proto::v1::FileClass;
 
@@ -25,15 +25,16 @@ fn known() -> KnownDocument {
     KnownDocument {
         stamp: Stamp { length_bytes: 5, modified_ns: -7, changed_ns: 8, inode: 9 },
         class: FileClass::Pdf,
-        may_be_office: true,
+        candidate: cognate_view::Candidate::Document,
         bytes_digest: None,
         hashes: FileHashes::from_bytes(&[0; 17]).unwrap(),
-        results: vec![MethodResult { method_id: MethodId([1; 16]), own: part(3), inside: 0 }],
+        results: vec![MethodResult { method_id: MethodId([1; 16]), own: part(3), inside: 0, recognition: None }],
     }
 }
 
 fn part(file: u64) -> StoredPart {
-    let content = Content { size_bytes: 5, chunk_count: 1, digest: ContentDigest([2; 16]) };
+    let content =
+        Content { size_bytes: 5, chunk_count: 1, digest: ContentDigest([2; 16]), sketch: ContentSketch::NONE };
     let location = Location { file, offset: 4, length_bytes: 5 };
     StoredPart { state: DocumentState::Read, list: Some((content, location)), message_id_hash: None }
 }
@@ -69,7 +70,7 @@ fn the_documents_inside_of_a_document_are_stored_as_long_as_the_document() {
     let failed = StoredPart { state: DocumentState::Damaged, list: None, message_id_hash: Some([1; 16]) };
     let inside = vec![(at("a.zip!/x"), part(1)), (at("a.zip!/y/z"), failed.clone())];
     let container = StoredPart { state: DocumentState::Container, list: None, message_id_hash: None };
-    let result = MethodResult { method_id, own: container, inside: 2 };
+    let result = MethodResult { method_id, own: container, inside: 2, recognition: None };
     let known = KnownDocument { bytes_digest: Some([9; 16]), results: vec![result.clone()], ..known() };
     let change = Change { path: path.clone(), known: Some(known.clone()), inside: Some((method_id, inside.clone())) };
     cache.apply(&repository, &[change]);

@@ -1,6 +1,7 @@
 //! The log of what was sent of one index.
 //!
-//! A log of [`cognate_durable`]. Its first record is the epoch (u64, little-endian); each of the others is an encoded
+//! A log of [`cognate_durable`]. Its first record is the epoch (u64, little-endian) and a byte that is 1 if contents have their
+//! sketches; each of the others is an encoded
 //! [`LogRecord`]. It is never synced, see [`SentState`](super::SentState).
 
 use std::collections::HashMap;
@@ -9,7 +10,7 @@ use std::path::{Path, PathBuf};
 
 use cognate_durable::log::{Format, Next, OpenError, Place};
 use cognate_durable::whole::{Draft, PUBLIC};
-use cognate_fingerprint::{Content, ContentDigest};
+use cognate_fingerprint::ContentDigest;
 use cognate_proto::batch::DocumentRow;
 use cognate_proto::v1;
 use prost::Message as _;
@@ -21,8 +22,41 @@ const RECORD_PATH_BYTES_MAX: usize = SNAPSHOT_ROWS * cognate_proto::limits::PATH
 /// With paths of the greatest length, the other columns take far less than they.
 const FORMAT: Format = Format { magic: b"cognate sent 1\n", record_bytes_max: 2 * RECORD_PATH_BYTES_MAX };
 
-/// Size in bytes and number of chunks of a content.
-pub(super) type ContentNumbers = (u64, u64);
+/// One upload of an index.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(crate) struct IndexUpload {
+    /// Its epoch.
+    pub(crate) epoch: u64,
+    /// True if its contents have their sketches: all of them, or none has.
+    pub(crate) sketches: bool,
+}
+
+/// What the row of a content consists of.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(super) struct ContentNumbers {
+    pub(super) size_bytes: u64,
+    pub(super) chunk_count: u64,
+    /// The digest of its sketch; 0: it was sent without.
+    pub(super) sketch_digest: u64,
+}
+
+impl IndexUpload {
+    fn to_bytes(self) -> [u8; 9] {
+        let mut bytes = [u8::from(self.sketches); 9];
+        bytes[..8].copy_from_slice(&self.epoch.to_le_bytes());
+        bytes
+    }
+
+    fn from_bytes(bytes: &[u8]) -> Option<IndexUpload> {
+        let (epoch, sketches) = bytes.split_first_chunk()?;
+        let sketches = match sketches {
+            [0] => false,
+            [1] => true,
+            _ => return None,
+        };
+        Some(IndexUpload { epoch: u64::from_le_bytes(*epoch), sketches })
+    }
+}
 
 /// The rows of one batch.
 #[derive(Clone, PartialEq, prost::Message)]
@@ -37,16 +71,27 @@ pub(super) struct LogRecord {
     content_sizes: Vec<u64>,
     #[prost(uint64, repeated, tag = "5")]
     content_chunk_counts: Vec<u64>,
+    /// Empty if no content of the record has a sketch.
+    #[prost(fixed64, repeated, tag = "6")]
+    content_sketch_digests: Vec<u64>,
 }
 
 impl LogRecord {
-    pub(super) fn new(sequence: u64, documents: &[DocumentRow], contents: &[Content]) -> LogRecord {
+    pub(super) fn new(
+        sequence: u64,
+        documents: &[DocumentRow],
+        contents: &[(ContentDigest, ContentNumbers)],
+    ) -> LogRecord {
+        let numbers = || contents.iter().map(|(_, numbers)| numbers);
+        let has_sketches = numbers().any(|numbers| numbers.sketch_digest != 0);
+        let sketches = numbers().filter(|_| has_sketches).map(|numbers| numbers.sketch_digest);
         LogRecord {
             sequence,
             documents: Some(v1::DocumentTable::from_rows(documents, &HashMap::new())),
-            content_digests: contents.iter().flat_map(|content| content.digest.0).collect(),
-            content_sizes: contents.iter().map(|content| content.size_bytes).collect(),
-            content_chunk_counts: contents.iter().map(|content| content.chunk_count).collect(),
+            content_digests: contents.iter().flat_map(|(digest, _)| digest.0).collect(),
+            content_sizes: numbers().map(|numbers| numbers.size_bytes).collect(),
+            content_chunk_counts: numbers().map(|numbers| numbers.chunk_count).collect(),
+            content_sketch_digests: sketches.collect(),
         }
     }
 
@@ -55,15 +100,17 @@ impl LogRecord {
         self.documents.as_ref().map_or(Some(Vec::new()), |table| table.rows(&[], RECORD_PATH_BYTES_MAX).ok())
     }
 
-    pub(super) fn contents(&self) -> impl Iterator<Item = Content> + '_ {
-        let numbers = self.content_sizes.iter().copied().zip(self.content_chunk_counts.iter().copied());
+    pub(super) fn contents(&self) -> impl Iterator<Item = (ContentDigest, ContentNumbers)> + '_ {
+        let counts = self.content_sizes.iter().copied().zip(self.content_chunk_counts.iter().copied());
+        let sketches = self.content_sketch_digests.iter().copied().chain(std::iter::repeat(0));
+        let numbers = counts.zip(sketches).map(|((size_bytes, chunk_count), sketch_digest)| ContentNumbers {
+            size_bytes,
+            chunk_count,
+            sketch_digest,
+        });
         let digests = self.content_digests.as_chunks::<16>().0.iter().map(|digest| ContentDigest(*digest));
-        digests.zip(numbers).map(|(digest, numbers)| content(digest, numbers))
+        digests.zip(numbers)
     }
-}
-
-pub(super) fn content(digest: ContentDigest, (size_bytes, chunk_count): ContentNumbers) -> Content {
-    Content { size_bytes, chunk_count, digest }
 }
 
 /// An open log.
@@ -86,16 +133,15 @@ impl Log {
     }
 
     /// Reads the log from its beginning; `None` if there is none, or it has no epoch.
-    pub(super) fn read(&self) -> io::Result<Option<(u64, Records)>> {
+    pub(super) fn read(&self) -> io::Result<Option<(IndexUpload, Records)>> {
         let mut records = match cognate_durable::log::Records::open(&self.path, FORMAT) {
             Ok(records) => records,
             Err(OpenError::OtherMagic(_)) => return Ok(None),
             Err(OpenError::Io(error)) if error.kind() == io::ErrorKind::NotFound => return Ok(None),
             Err(OpenError::Io(error)) => return Err(error),
         };
-        let Next::Record(epoch) = records.next()? else { return Ok(None) };
-        let epoch = epoch.as_slice().try_into().ok().map(u64::from_le_bytes);
-        Ok(epoch.map(|epoch| (epoch, Records(records))))
+        let Next::Record(first) = records.next()? else { return Ok(None) };
+        Ok(IndexUpload::from_bytes(&first).map(|upload| (upload, Records(records))))
     }
 
     pub(super) fn append(&mut self, record: &LogRecord) -> io::Result<()> {
@@ -107,18 +153,18 @@ impl Log {
         self.writer()?.resume(place)
     }
 
-    /// Empties the log and starts it under an epoch.
-    pub(super) fn restart(&mut self, epoch: u64) -> io::Result<()> {
+    /// Empties the log and starts it for another upload.
+    pub(super) fn restart(&mut self, upload: IndexUpload) -> io::Result<()> {
         let writer = self.writer()?;
         writer.restart()?;
-        Ok(writer.append(&epoch.to_le_bytes())?)
+        Ok(writer.append(&upload.to_bytes())?)
     }
 
     /// Replaces the log by one that holds only the given records.
-    pub(super) fn replace(&mut self, epoch: u64, records: impl Iterator<Item = LogRecord>) -> io::Result<()> {
+    pub(super) fn replace(&mut self, upload: IndexUpload, records: impl Iterator<Item = LogRecord>) -> io::Result<()> {
         let draft = Draft::begin(&self.path)?;
         let mut snapshot = Log::open(draft.temporary())?;
-        snapshot.restart(epoch)?;
+        snapshot.restart(upload)?;
         for record in records {
             snapshot.append(&record)?;
         }

@@ -1,6 +1,12 @@
 //! The sent state over restarts, cuts and damage of its log.
 
+use cognate_fingerprint::ContentSketch;
+
 use super::*;
+
+fn upload(epoch: u64) -> IndexUpload {
+    IndexUpload { epoch, sketches: true }
+}
 
 fn row(path: &str, content: u8) -> DocumentRow {
     DocumentRow {
@@ -24,7 +30,8 @@ fn send(state: &mut SentState, rows: &[DocumentRow]) -> IndexDigest {
         if let Some(digest) = row.content
             && !state.has_content(&digest)
         {
-            contents.push(content(digest, (10, 1)));
+            let sketch = ContentSketch::new(1, [u32::from(digest.0[0]) + 1]).unwrap();
+            contents.push(Content { size_bytes: 10, chunk_count: 1, digest, sketch });
             state.add_content(&contents[contents.len() - 1]);
         }
         state.add_document(row);
@@ -37,11 +44,11 @@ fn send(state: &mut SentState, rows: &[DocumentRow]) -> IndexDigest {
 fn a_stopped_worker_continues_after_the_last_durable_batch() {
     let folder = tempfile::tempdir().unwrap();
     let path = folder.path().join("x/index.log");
-    let mut state = SentState::open(&path, 7).unwrap();
+    let mut state = SentState::open(&path, upload(7)).unwrap();
     let roots = [send(&mut state, &[row("a", 1), row("b", 1)]), send(&mut state, &[gone("a"), row("b", 2)])];
     drop(state);
     for (committed, root) in [(0, IndexDigest::default()), (1, roots[0]), (2, roots[1])].into_iter().rev() {
-        let mut state = SentState::open(&path, 8).unwrap();
+        let mut state = SentState::open(&path, upload(8)).unwrap();
         assert!(state.resume(committed, root).unwrap(), "{committed}");
         assert_eq!(
             (state.epoch(), state.sequence(), state.documents()),
@@ -54,28 +61,28 @@ fn a_stopped_worker_continues_after_the_last_durable_batch() {
 fn a_coordinator_that_holds_more_or_something_else_is_noticed() {
     let folder = tempfile::tempdir().unwrap();
     let path = folder.path().join("index.log");
-    let root = send(&mut SentState::open(&path, 7).unwrap(), &[row("a", 1)]);
-    assert!(!SentState::open(&path, 8).unwrap().resume(2, root).unwrap());
-    assert!(!SentState::open(&path, 8).unwrap().resume(1, IndexDigest::default()).unwrap());
+    let root = send(&mut SentState::open(&path, upload(7)).unwrap(), &[row("a", 1)]);
+    assert!(!SentState::open(&path, upload(8)).unwrap().resume(2, root).unwrap());
+    assert!(!SentState::open(&path, upload(8)).unwrap().resume(1, IndexDigest::default()).unwrap());
 }
 
 #[test]
 fn a_cut_or_damaged_log_ends_before_the_damage() {
     let folder = tempfile::tempdir().unwrap();
     let path = folder.path().join("index.log");
-    let mut state = SentState::open(&path, 7).unwrap();
+    let mut state = SentState::open(&path, upload(7)).unwrap();
     let first = send(&mut state, &[row("a", 1)]);
     let after_first = usize::try_from(std::fs::metadata(&path).unwrap().len()).unwrap();
     let second = send(&mut state, &[row("b", 2)]);
     let intact = std::fs::read(&path).unwrap();
     for cut in after_first..intact.len() {
         std::fs::write(&path, &intact[..cut]).unwrap();
-        assert!(!SentState::open(&path, 8).unwrap().resume(2, second).unwrap(), "cut at {cut}");
-        assert!(SentState::open(&path, 8).unwrap().resume(1, first).unwrap(), "cut at {cut}");
+        assert!(!SentState::open(&path, upload(8)).unwrap().resume(2, second).unwrap(), "cut at {cut}");
+        assert!(SentState::open(&path, upload(8)).unwrap().resume(1, first).unwrap(), "cut at {cut}");
         let mut damaged = intact.clone();
         damaged[cut] ^= 1;
         std::fs::write(&path, &damaged).unwrap();
-        assert!(!SentState::open(&path, 8).unwrap().resume(2, second).unwrap(), "flipped at {cut}");
+        assert!(!SentState::open(&path, upload(8)).unwrap().resume(2, second).unwrap(), "flipped at {cut}");
     }
 }
 
@@ -83,7 +90,7 @@ fn a_cut_or_damaged_log_ends_before_the_damage() {
 fn a_log_that_has_grown_is_replaced_by_a_shorter_one_with_the_same_content() {
     let folder = tempfile::tempdir().unwrap();
     let path = folder.path().join("index.log");
-    let mut state = SentState::open(&path, 7).unwrap();
+    let mut state = SentState::open(&path, upload(7)).unwrap();
     for round in 0..3 * SNAPSHOT_ROWS {
         send(&mut state, &[row("same", u8::try_from(round % 250).unwrap())]);
     }
@@ -93,6 +100,19 @@ fn a_log_that_has_grown_is_replaced_by_a_shorter_one_with_the_same_content() {
     assert!(std::fs::metadata(&path).unwrap().len() < before / 10);
     let after = send(&mut state, &[row("other", 1)]);
     drop(state);
-    assert!(SentState::open(&path, 8).unwrap().resume(sequence + 1, after).unwrap());
-    assert!(SentState::open(&path, 8).unwrap().resume(sequence, root).unwrap());
+    assert!(SentState::open(&path, upload(8)).unwrap().resume(sequence + 1, after).unwrap());
+    assert!(SentState::open(&path, upload(8)).unwrap().resume(sequence, root).unwrap());
+}
+
+#[test]
+fn an_index_starts_again_when_its_contents_get_or_lose_their_sketches() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("index.log");
+    let root = send(&mut SentState::open(&path, upload(7)).unwrap(), &[row("a", 1)]);
+    let without = |epoch| IndexUpload { epoch, sketches: false };
+    let mut state = SentState::open(&path, without(8)).unwrap();
+    assert!(!state.has_sketches() && !state.resume(1, root).unwrap());
+    assert_eq!(SentState::open(&path, without(9)).unwrap().epoch(), 8);
+    let again = SentState::open(&path, upload(10)).unwrap();
+    assert_eq!((again.epoch(), again.has_sketches()), (10, true));
 }

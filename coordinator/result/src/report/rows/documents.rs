@@ -17,6 +17,9 @@ pub struct Located {
     /// Set when the path is percent-escaped.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub path_escaped: Option<bool>,
+    /// Set when some of its text was recognised in pictures of pages: it has the errors of such text.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub recognised: Option<bool>,
     /// Its repository.
     pub repository: String,
     /// Its site.
@@ -64,6 +67,9 @@ pub struct DocumentSection {
     pub path_escaped: Option<bool>,
     /// Its size less templates.
     pub payload_bytes: u64,
+    /// Set when some of its text was recognised in pictures of pages: it has the errors of such text.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub recognised: Option<bool>,
     /// Its repository.
     pub repository: String,
     /// Its site.
@@ -117,6 +123,8 @@ pub struct Fate<'a> {
     pub empty: bool,
     /// The document of another repository that it is best compared with.
     pub partner: Option<FatePartner<'a>>,
+    /// True if some of its text was recognised in pictures of pages.
+    pub recognised: bool,
     /// Its number.
     pub id: i64,
     /// Of two repositories, the number of the document at the same place of the other.

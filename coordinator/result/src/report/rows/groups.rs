@@ -44,6 +44,9 @@ pub struct ClusterSection {
     pub documents: Vec<ClusterDocument>,
     /// Members that are close to one of them.
     pub families: Vec<FamilyRow>,
+    /// Of the links of `joined_bytes`, the number of those that rest on a frame, if any do.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub frame_links: Option<u64>,
     /// Its id, from the smallest member's digest.
     pub id: String,
     /// Bytes of the strongest links that join all its contents without a circle: what it has in common.
@@ -64,6 +67,9 @@ pub struct ClusterSection {
     pub relation: String,
     /// The place of the representative among `documents`.
     pub representative: usize,
+    /// Set if at least half of the links of `joined_bytes` rest on a frame.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub rests_on_frame: Option<bool>,
     /// All sites that have one of its documents.
     #[serde(skip)]
     pub sites: Vec<String>,
@@ -96,6 +102,9 @@ pub struct ClusterDocument {
     pub path_escaped: Option<bool>,
     /// Its size less templates.
     pub payload_bytes: u64,
+    /// Set when some of its text was recognised in pictures of pages: it has the errors of such text.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub recognised: Option<bool>,
     /// The first one's repository.
     pub repository: String,
     /// The first one's site.
@@ -123,10 +132,16 @@ pub struct LinkRow {
     /// Of an estimate: what holds the true resemblance in 95 of 100 cases.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub interval: Option<[Ratio; 2]>,
+    /// Bytes that both have outside of frames; absent if no frame is part of the link.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub outside_bytes: Option<u64>,
     /// Relation of the first to the second.
     pub relation: String,
     /// Shared bytes by bytes of both.
     pub resemblance: Option<Ratio>,
+    /// Set if it would be no link without its frames.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub rests_on_frame: Option<bool>,
     /// Bytes that both have; of an estimate, bytes of the first.
     pub shared_bytes: u64,
 }

@@ -85,11 +85,19 @@ pub struct FineSection {
     pub coarse_pairs: u64,
     /// Pairs that were measured by fine chunks.
     pub fine_pairs: u64,
+    /// Clusters that rest on a frame.
+    pub frame_clusters: u64,
+    /// Listed links that rest on a frame.
+    pub frame_links: u64,
+    /// Frames: what many otherwise unlike documents have, and links rest on.
+    pub frames: u64,
     /// The repositories that did not give all fine chunks.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub incomplete: Vec<FineRepository>,
     /// Pairs whose documents have closer relatives: they keep the figures of whole chunks.
     pub omitted_pairs: u64,
+    /// Rows of fine chunks that templates leave out.
+    pub template_rows: u64,
 }
 
 /// A repository that did not give all fine chunks.
@@ -169,9 +177,47 @@ pub struct RefinedSection {
     pub what: String,
 }
 
+/// How far the shares of a result are from what documents truly share.
+#[derive(Clone, Serialize, Debug)]
+pub struct ExpectedError {
+    /// Half of the shares are as close to the truth as this, or closer.
+    pub median: Ratio,
+    /// Nine of ten are.
+    pub p90: Ratio,
+    /// Pairs that it follows from, each with a share of either document.
+    pub pairs: u64,
+    /// The sites that have pairs of the sample.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub sites: Vec<ExactSiteRow>,
+    /// Pairs that the sites of the scan measured exactly, and that are links or should be.
+    pub sites_pairs: u64,
+    /// `sites`: from pairs of this scan; `public`: these are too few, and it is that of public documents.
+    pub source: &'static str,
+}
+
+/// A site that has pairs of the sample of which the expected error follows.
+#[derive(Clone, Serialize, Debug)]
+pub struct ExactSiteRow {
+    /// Pairs that it measured, now or for an earlier scan.
+    pub measured_pairs: u64,
+    /// Bytes of documents that it read for them now.
+    pub read_bytes: u64,
+    /// The reason why it measured no more, if there is one.
+    pub reason: Option<String>,
+    /// True if the reason is the policy of the site, or that the scan asks no site.
+    pub refused: bool,
+    /// Its pairs of the sample.
+    pub sampled_pairs: u64,
+    /// The site.
+    pub site: String,
+}
+
 /// Times and counters of this run alone.
 #[derive(Clone, Serialize, Debug)]
 pub struct RunSection {
+    /// The expected error of the shares; none where the method has no chunks.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub expected_error: Option<ExpectedError>,
     /// Time of its end.
     pub finished: String,
     /// The repositories in the order of the launch, each as `site/repository`.
@@ -229,11 +275,20 @@ pub struct SiteSection {
     /// Documents of kinds that have no text.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub no_text: Option<u64>,
+    /// Documents that are not compared by their text, by reason: pictures of pages, files without text, text that is kept.
+    #[serde(skip_serializing_if = "BTreeMap::is_empty")]
+    pub not_compared_by_text: Counts,
     /// The site's party.
     pub party: String,
     /// If paragraphs were compared: their number.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub passages: Option<u64>,
+    /// Documents of which some text was recognised in pictures of pages.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub recognised: Option<u64>,
+    /// The program that recognised text in pictures of pages, with its version and languages, where the site has one.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub recognition: Option<String>,
     /// The repository.
     pub repository: String,
     /// The site.

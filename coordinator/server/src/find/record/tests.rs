@@ -27,7 +27,17 @@ fn found(relation: FindRelation, estimated: bool, path: &[u8]) -> Match {
         modified: 61,
         party: "home".to_owned(),
     };
-    Match { digest: ContentDigest([7; 16]), size_bytes: 9, measure, documents: 1, holders: vec![holder] }
+    let place = (holder.site.clone(), holder.repository.clone());
+    let coarse = || Coarse { place: Some(place), reason: "its site is not attached".to_owned(), refused: false };
+    Match {
+        digest: ContentDigest([7; 16]),
+        size_bytes: 9,
+        measure,
+        precision: Some(if estimated { Precision::Coarse } else { Precision::Fine }),
+        coarse: estimated.then(coarse),
+        documents: 1,
+        holders: vec![holder],
+    }
 }
 
 fn answer() -> Answer {
@@ -54,7 +64,10 @@ fn answer() -> Answer {
     Answer {
         coverage: vec![coverage(Ok(searched)), coverage(Err(Unsearched::NoIndex)), coverage(Err(Unsearched::OtherKey))],
         run_lengths: None,
+        precision: Some(Precision::Coarse),
+        coarse: vec![(Coarse { place: None, reason: "too long".to_owned(), refused: false }, 3)],
         documents: vec![document, empty],
+        wanted: Vec::new(),
     }
 }
 

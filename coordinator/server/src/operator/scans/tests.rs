@@ -82,10 +82,11 @@ async fn a_watch_that_is_hidden_is_answered_as_one_that_does_not_exist() {
     let hidden = v1::Watch { name: "merger".to_owned(), party: "other".to_owned(), ..v1::Watch::default() };
     coordinator.services().records.record(What::Watch(hidden), "ben").unwrap();
     let (service, eve) = (service(&coordinator), operator("eve", Some("acme")));
-    let refusal = |name: &str| service.remove_watch(&eve, name).unwrap_err().to_string().replace(name, "NAME");
-    assert_eq!(refusal("merger"), refusal("nothing"));
+    let refusal =
+        async |name: &str| service.drop_watch(&eve, name).await.unwrap_err().to_string().replace(name, "NAME");
+    assert_eq!(refusal("merger").await, refusal("nothing").await);
     assert!(service.watch_called(&eve, "merger").is_err());
-    service.remove_watch(&operator("ben", Some("other")), "merger").unwrap();
+    service.drop_watch(&operator("ben", Some("other")), "merger").await.unwrap();
 }
 
 #[tokio::test]

@@ -34,10 +34,15 @@ fn location() -> impl Strategy<Value = Location> {
 }
 
 fn part() -> impl Strategy<Value = StoredPart> {
-    let content =
-        (any::<(u64, u64, [u8; 16])>(), location()).prop_map(|((size_bytes, chunk_count, digest), location)| {
-            (Content { size_bytes, chunk_count, digest: ContentDigest(digest) }, location)
-        });
+    let sketch = (any::<u16>(), 1..1000_u32).prop_map(|(filled, first)| {
+        let values = (first..).take(filled.count_ones() as usize);
+        ContentSketch::new(filled, values).unwrap()
+    });
+    let content = (any::<(u64, u64, [u8; 16])>(), sketch, location()).prop_map(
+        |((size_bytes, chunk_count, digest), sketch, location)| {
+            (Content { size_bytes, chunk_count, digest: ContentDigest(digest), sketch }, location)
+        },
+    );
     let without = prop_oneof![
         Just(DocumentState::NoText),
         Just(DocumentState::Container),
@@ -56,18 +61,15 @@ fn part() -> impl Strategy<Value = StoredPart> {
 }
 
 fn document() -> impl Strategy<Value = KnownDocument> {
-    let result = (any::<[u8; 16]>(), part(), any::<u32>()).prop_map(|(id, own, inside)| MethodResult {
-        method_id: MethodId(id),
-        own,
-        inside,
-    });
+    let result = (any::<[u8; 16]>(), part(), any::<u32>(), any::<Option<u64>>())
+        .prop_map(|(id, own, inside, recognition)| MethodResult { method_id: MethodId(id), own, inside, recognition });
     let class = prop_oneof![Just(FileClass::Plain), Just(FileClass::Pdf), Just(FileClass::Archive)];
     let hashes = any::<[u8; 16]>().prop_map(|md5| FileHashes::from_bytes(&[&[0][..], &md5].concat()).unwrap());
     (any::<(u64, i64, i64, u64)>(), class, any::<Option<[u8; 16]>>(), hashes, vec(result, 0..4)).prop_map(
         |((length_bytes, modified_ns, changed_ns, inode), class, bytes_digest, hashes, results)| KnownDocument {
             stamp: Stamp { length_bytes, modified_ns, changed_ns, inode },
             class,
-            may_be_office: class == FileClass::Pdf,
+            candidate: if class == FileClass::Pdf { Candidate::Document } else { Candidate::Picture },
             bytes_digest,
             hashes,
             results,

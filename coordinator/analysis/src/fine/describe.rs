@@ -1,0 +1,331 @@
+//! Frames for people: which documents have each, what rests on it, and the rows and chunks that would be marked.
+//!
+//! A frame has the rows and chunks of which most holders that rest on frames are in one cluster, and those of other clusters that the same
+//! documents have. Three passes over the compared contents: the first finds the cluster of each row (Boyer and Moore, "A fast majority vote
+//! algorithm", 1981), the second which of these occur together, the third counts documents and bytes.
+
+use std::collections::{BTreeMap, BTreeSet, HashMap, HashSet};
+
+use cognate_fingerprint::{Feature, Tag};
+use cognate_similarity::fine::RUN_BYTES_MIN;
+use cognate_similarity::frame::{FrameRow, ROW_FINE_CHUNKS, rows};
+use cognate_similarity::{Cluster, ContentIndex};
+use cognate_storage::template::{Chunk, ROWS_MAX, TAGS_MAX};
+
+use super::frames::Compared;
+use super::parts::Parts;
+use super::{FineFound, OutsideLink};
+use crate::compare::Task;
+use crate::error::Error;
+use crate::kinds::{Kinds, NOWHERE};
+
+/// Frames of a content of which it is counted which occur together.
+const TOGETHER_MAX: usize = 64;
+/// Documents that a frame names.
+const EXAMPLES: usize = 3;
+
+/// A frame: what many otherwise unlike contents have, and links rest on.
+#[derive(Clone, PartialEq, Eq, Debug, Default)]
+pub(crate) struct Frame {
+    /// The cluster in which most contents are that rest on it, by its place in the analysis.
+    pub(crate) cluster: u32,
+    /// Chunks that are frame from end to end, ascending.
+    pub(crate) chunks: Vec<Chunk>,
+    /// Rows of fine chunks, ascending.
+    pub(crate) rows: Vec<FrameRow>,
+    /// Documents that have any of them, every copy counted, and the bytes of these in them.
+    pub(crate) documents: u64,
+    pub(crate) document_bytes: u64,
+    /// Documents that consist of nothing else, but for less than a run that would count.
+    pub(crate) emptied: u64,
+    /// Links that rest on frames, of which this one is part on both ends.
+    pub(crate) links: u64,
+    /// Clusters of which all links do, and others of which some do.
+    pub(crate) clusters_gone: u64,
+    pub(crate) clusters_changed: u64,
+    /// All these clusters, ascending.
+    pub(crate) clusters: Vec<u32>,
+    /// A few of the documents.
+    pub(crate) examples: Vec<u32>,
+}
+
+/// A vote for a cluster.
+#[derive(Clone, Copy, Default)]
+struct Vote {
+    cluster: u32,
+    lead: u32,
+    holders: u32,
+}
+
+impl Vote {
+    fn cast(&mut self, cluster: u32) {
+        self.holders += 1;
+        match (self.cluster == cluster, self.lead) {
+            (_, 0) => (self.cluster, self.lead) = (cluster, 1),
+            (true, _) => self.lead += 1,
+            (false, _) => self.lead -= 1,
+        }
+    }
+}
+
+/// The rows and chunks of frames, each with its frame.
+struct Grouped {
+    frames: Vec<Frame>,
+    of_row: HashMap<FrameRow, u32>,
+    of_chunk: HashMap<Tag, u32>,
+}
+
+impl Task<'_> {
+    /// The frames on which links rest, those first that most documents have.
+    pub(crate) fn described_frames(&self, found: &FineFound, clusters: &[Cluster]) -> Result<Vec<Frame>, Error> {
+        let resting: Vec<&OutsideLink> = found.figures.outside.iter().filter(|link| link.rests_on_frame).collect();
+        let mut cluster_of = vec![NOWHERE; self.subject.frozen.contents.len()];
+        for (cluster, number) in clusters.iter().zip(0..) {
+            cluster.members.iter().for_each(|member| cluster_of[member.0 as usize] = number);
+        }
+        let voters: HashSet<u32> = resting.iter().flat_map(|link| [link.a, link.b]).collect();
+        if voters.is_empty() {
+            return Ok(Vec::new());
+        }
+        let grouped = self.grouped(found, &voters, &cluster_of)?;
+        let mut grouped = self.merged(found, grouped)?;
+        let groups = self.count_documents(found, &voters, &mut grouped)?;
+        let mut touched: BTreeMap<u32, u64> = BTreeMap::new();
+        resting.iter().for_each(|link| *touched.entry(cluster_of[link.a as usize]).or_default() += 1);
+        let mut clusters_of_frame: Vec<BTreeSet<u32>> = vec![BTreeSet::new(); grouped.frames.len()];
+        for link in &resting {
+            let (a, b) = (&groups[&link.a], &groups[&link.b]);
+            for frame in a.iter().filter(|frame| b.contains(frame)) {
+                grouped.frames[*frame as usize].links += 1;
+                clusters_of_frame[*frame as usize].insert(cluster_of[link.a as usize]);
+            }
+        }
+        for (frame, of_frame) in grouped.frames.iter_mut().zip(clusters_of_frame) {
+            let all_rest = |cluster: &&u32| touched[*cluster] >= clusters[**cluster as usize].link_count;
+            frame.clusters_gone = of_frame.iter().filter(all_rest).count() as u64;
+            frame.clusters_changed = of_frame.len() as u64 - frame.clusters_gone;
+            frame.clusters = of_frame.into_iter().collect();
+        }
+        grouped.frames.retain(|frame| frame.links > 0);
+        grouped.frames.sort_by_key(|frame| (std::cmp::Reverse(frame.documents), frame.cluster));
+        Ok(grouped.frames)
+    }
+
+    /// Puts rows and chunks into frames.
+    fn grouped(&self, found: &FineFound, voters: &HashSet<u32>, cluster_of: &[u32]) -> Result<Grouped, Error> {
+        let parts = &found.parts;
+        let mut of_row: HashMap<FrameRow, Vote> = HashMap::new();
+        let mut of_tag: HashMap<Tag, Vote> = HashMap::new();
+        let mut rows = Vec::new();
+        self.each_content(&found.contents, &mut |content, features| {
+            if !voters.contains(&content) {
+                return Ok(());
+            }
+            let cluster = cluster_of[content as usize];
+            found.compared().rows(features, parts, &mut rows)?;
+            for row in rows.iter().filter(|row| parts.frame_rows.contains(row)) {
+                of_row.entry(*row).or_default().cast(cluster);
+            }
+            for tag in tags_of(features).filter(|tag| parts.frame_chunks.contains_key(tag)) {
+                of_tag.entry(tag).or_default().cast(cluster);
+            }
+            Ok(())
+        })?;
+        Ok(Grouped::of(parts, of_row, of_tag))
+    }
+
+    /// Puts frames together of which nearly all documents that have one have the other.
+    fn merged(&self, found: &FineFound, grouped: Grouped) -> Result<Grouped, Error> {
+        let mut holders = vec![0_u64; grouped.frames.len()];
+        let mut together: BTreeMap<(u32, u32), u64> = BTreeMap::new();
+        self.each_content(&found.contents, &mut |_, features| {
+            let bytes = grouped.bytes(found, features)?;
+            bytes.keys().for_each(|frame| holders[*frame as usize] += 1);
+            for (place, a) in bytes.keys().take(TOGETHER_MAX).enumerate() {
+                bytes.keys().take(place).for_each(|b| *together.entry((*b, *a)).or_default() += 1);
+            }
+            Ok(())
+        })?;
+        let is_near =
+            |a: u32, b: u32, both: u64| both.saturating_mul(5) >= 4 * holders[a as usize].max(holders[b as usize]);
+        let near = together.into_iter().filter(|((a, b), both)| is_near(*a, *b, *both));
+        Ok(grouped.joined(near.map(|(pair, _)| pair)))
+    }
+
+    /// Counts documents and bytes of each frame; returns the frames of each voter, ascending.
+    fn count_documents(
+        &self,
+        found: &FineFound,
+        voters: &HashSet<u32>,
+        grouped: &mut Grouped,
+    ) -> Result<HashMap<u32, Vec<u32>>, Error> {
+        let mut of_voter: HashMap<u32, Vec<u32>> = HashMap::new();
+        self.each_content(&found.contents, &mut |content, features| {
+            let bytes = grouped.bytes(found, features)?;
+            let copies = self.subject.copies.of_content(ContentIndex(content));
+            let weight = self.subject.frozen.contents[content as usize].weight;
+            for (frame, bytes) in &bytes {
+                let frame = &mut grouped.frames[*frame as usize];
+                let documents = copies.len() as u64;
+                frame.documents += documents;
+                frame.document_bytes = frame.document_bytes.saturating_add(bytes.saturating_mul(documents));
+                frame.emptied += if bytes + RUN_BYTES_MIN > weight { documents } else { 0 };
+                if frame.examples.len() < EXAMPLES {
+                    frame.examples.extend(copies.first());
+                }
+            }
+            if voters.contains(&content) {
+                of_voter.insert(content, bytes.into_keys().collect());
+            }
+            Ok(())
+        })?;
+        Ok(of_voter)
+    }
+}
+
+impl FineFound {
+    fn compared(&self) -> Compared<'_> {
+        Compared { contents: &self.contents, chunks: &self.chunks, expansions: &self.expansions }
+    }
+}
+
+impl Grouped {
+    fn of(parts: &Parts, of_row: HashMap<FrameRow, Vote>, of_tag: HashMap<Tag, Vote>) -> Grouped {
+        let mut rows: BTreeMap<u32, Vec<(u32, FrameRow)>> = BTreeMap::new();
+        for (row, vote) in of_row {
+            rows.entry(vote.cluster).or_default().push((vote.holders, row));
+        }
+        let mut chunks: BTreeMap<u32, Vec<(u32, Chunk)>> = BTreeMap::new();
+        for (tag, vote) in of_tag {
+            let length_bytes = parts.frame_chunks[&tag];
+            chunks.entry(vote.cluster).or_default().push((vote.holders, (tag, length_bytes)));
+        }
+        let mut clusters: Vec<u32> = rows.keys().chain(chunks.keys()).copied().collect();
+        clusters.sort_unstable();
+        clusters.dedup();
+        let mut grouped = Grouped { frames: Vec::new(), of_row: HashMap::new(), of_chunk: HashMap::new() };
+        for (cluster, number) in clusters.into_iter().zip(0..) {
+            let rows = most_common(rows.remove(&cluster).unwrap_or_default(), ROWS_MAX);
+            let chunks = most_common(chunks.remove(&cluster).unwrap_or_default(), TAGS_MAX);
+            grouped.of_row.extend(rows.iter().map(|row| (*row, number)));
+            grouped.of_chunk.extend(chunks.iter().map(|chunk| (chunk.0, number)));
+            grouped.frames.push(Frame { cluster, chunks, rows, ..Frame::default() });
+        }
+        grouped
+    }
+
+    /// Puts frames together, pair by pair, as long as one template can have both.
+    fn joined(self, pairs: impl Iterator<Item = (u32, u32)>) -> Grouped {
+        let mut sizes: Vec<[usize; 2]> =
+            self.frames.iter().map(|frame| [frame.rows.len(), frame.chunks.len()]).collect();
+        let mut kinds = Kinds::apart(self.frames.len());
+        for (a, b) in pairs {
+            let (a, b) = (kinds.find(a), kinds.find(b));
+            let sum = [0, 1].map(|part| sizes[a as usize][part] + sizes[b as usize][part]);
+            if a != b && sum[0] <= ROWS_MAX && sum[1] <= TAGS_MAX {
+                kinds.join(a, b);
+                sizes[a.min(b) as usize] = sum;
+            }
+        }
+        let mut joined = Grouped { frames: Vec::new(), of_row: HashMap::new(), of_chunk: HashMap::new() };
+        let mut numbers: BTreeMap<u32, (u32, usize)> = BTreeMap::new();
+        for (frame, kind) in self.frames.into_iter().zip(kinds.finish()) {
+            let next = u32::try_from(joined.frames.len()).expect("frames are no more than clusters");
+            let (number, most_rows) = numbers.entry(kind).or_insert((next, 0));
+            if *number == next {
+                joined.frames.push(Frame::default());
+            }
+            joined.of_row.extend(frame.rows.iter().map(|row| (*row, *number)));
+            joined.of_chunk.extend(frame.chunks.iter().map(|chunk| (chunk.0, *number)));
+            let of_kind = &mut joined.frames[*number as usize];
+            // The cluster of most rows.
+            if frame.rows.len() >= *most_rows {
+                (of_kind.cluster, *most_rows) = (frame.cluster, frame.rows.len());
+            }
+            of_kind.rows.extend(frame.rows);
+            of_kind.chunks.extend(frame.chunks);
+        }
+        for frame in &mut joined.frames {
+            frame.rows.sort_unstable();
+            frame.chunks.sort_unstable();
+        }
+        joined
+    }
+
+    /// The bytes of a content in each frame.
+    fn bytes(&self, found: &FineFound, features: &[Feature]) -> Result<BTreeMap<u32, u64>, Error> {
+        let mut bytes = BTreeMap::new();
+        for feature in features.iter().filter(|feature| found.parts.of_tag(&feature.tag).frame > 0) {
+            self.add(found, feature, &mut bytes)?;
+        }
+        Ok(bytes)
+    }
+
+    /// Adds the bytes of a chunk to the frames that have them; of several, a fine chunk counts for the one that ends there first.
+    fn add(&self, found: &FineFound, feature: &Feature, bytes: &mut BTreeMap<u32, u64>) -> Result<(), Error> {
+        if let Some(frame) = self.of_chunk.get(&feature.tag) {
+            *bytes.entry(*frame).or_default() += u64::from(feature.weight);
+            return Ok(());
+        }
+        let Some(fine) = found.expansions.get(&feature.tag)? else { return Ok(()) };
+        let mut next = 0;
+        for (place, row) in rows(&fine) {
+            let Some(frame) = self.of_row.get(&row) else { continue };
+            let end = place + ROW_FINE_CHUNKS;
+            let new = &fine[next.max(place)..end];
+            *bytes.entry(*frame).or_default() += new.iter().map(|fine| u64::from(fine.length_bytes)).sum::<u64>();
+            next = end;
+        }
+        Ok(())
+    }
+}
+
+/// Those that most contents have, ascending, and no more than a template can have.
+fn most_common<T: Ord + Copy>(mut all: Vec<(u32, T)>, most: usize) -> Vec<T> {
+    all.sort_unstable_by_key(|(holders, one)| (std::cmp::Reverse(*holders), *one));
+    all.truncate(most);
+    let mut all: Vec<T> = all.into_iter().map(|(_, one)| one).collect();
+    all.sort_unstable();
+    all
+}
+
+/// The tags of features, which ascend, each once.
+fn tags_of(features: &[Feature]) -> impl Iterator<Item = Tag> {
+    features.chunk_by(|a, b| a.tag == b.tag).map(|same| same[0].tag)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_vote_finds_the_cluster_of_most_holders() {
+        let mut vote = Vote::default();
+        [3, 1, 3, 2, 3, 3, 2].into_iter().for_each(|cluster| vote.cast(cluster));
+        assert_eq!((vote.cluster, vote.holders), (3, 7));
+    }
+
+    #[test]
+    fn frames_are_put_together_as_long_as_a_template_can_have_both() {
+        let row = |number: u8| FrameRow::from_bytes([number; 6]);
+        let frame = |cluster, rows: Vec<FrameRow>| Frame { cluster, rows, ..Frame::default() };
+        let frames = vec![
+            frame(4, vec![row(7)]),
+            frame(5, vec![row(1), row(9)]),
+            frame(6, vec![row(3)]),
+            frame(8, vec![row(200); ROWS_MAX - 2]),
+        ];
+        let of_row = [(row(7), 0), (row(1), 1), (row(9), 1), (row(3), 2), (row(200), 3)];
+        let grouped = Grouped { frames, of_row: of_row.into(), of_chunk: HashMap::new() };
+        let joined = grouped.joined([(0, 1), (0, 3), (1, 3)].into_iter());
+        let found: Vec<_> = joined.frames.iter().map(|frame| (frame.cluster, frame.rows.len())).collect();
+        assert_eq!(found, [(5, 3), (6, 1), (8, ROWS_MAX - 2)]);
+        assert_eq!(joined.frames[0].rows, [row(1), row(7), row(9)]);
+        assert_eq!([7, 1, 3, 200].map(|number| joined.of_row[&row(number)]), [0, 0, 1, 2]);
+    }
+
+    #[test]
+    fn a_frame_that_is_too_large_keeps_what_most_have() {
+        assert_eq!(most_common(vec![(2, 9), (7, 4), (2, 1), (5, 6)], 3), [1, 4, 6]);
+    }
+}

@@ -1,0 +1,274 @@
+//! The frames of a layer: rows of fine chunks, and whole chunks, that contents of many kinds have.
+//!
+//! Contents of which each has four fifths of the other are one kind, so that versions and near-duplicates count once, however
+//! many they are. A row is part of a frame if contents of [`kinds_min`] kinds have it of which frames are less than four fifths, and
+//! these are not fewer than the others: what is most of a document is what it is about. Rows are counted over the compared contents, in
+//! two passes: one bounds each count from above in a fixed amount of memory, the second is exact for rows that may reach the least.
+
+use std::collections::{HashMap, HashSet};
+
+use cognate_fingerprint::{Feature, Tag};
+use cognate_similarity::frame::{FrameRow, RowFilter, rows};
+use cognate_similarity::{Link, LinkFile};
+
+use super::expansions::Expansions;
+use super::links::MeasuredPair;
+use super::parts::{PartBytes, Parts};
+use super::wanted::WantedChunk;
+use crate::by_tag::by_tag;
+use crate::compare::Task;
+use crate::error::Error;
+use crate::kinds::{Kinds, Seen};
+
+/// The least number of kinds that have a part of a frame.
+const KINDS_MIN: u32 = 8;
+/// Rows that are counted exactly, some 64 MB of them. If more may occur often enough, only the more frequent ones are counted.
+const COUNTED_ROWS_MAX: usize = 1 << 21;
+/// The mean length of a fine chunk, in bytes: for the size of the filter.
+const FINE_BYTES_MEAN: u64 = 7;
+
+/// The number of kinds that must have a part of a frame, by the number of compared contents: its bits, at least [`KINDS_MIN`]. What otherwise
+/// unlike documents quote from each other grows with a collection, if slowly.
+fn kinds_min(contents: usize) -> u32 {
+    (usize::BITS - contents.leading_zeros()).max(KINDS_MIN)
+}
+
+/// True if these bytes are four fifths of all bytes, as those are that two documents share which are called near.
+fn is_most(bytes: u64, of: u64) -> bool {
+    bytes.saturating_mul(5) >= of.saturating_mul(4)
+}
+
+/// The compared contents, and the fine chunks that they have.
+pub(super) struct Compared<'a> {
+    /// Ascending.
+    pub(super) contents: &'a [u32],
+    /// The chunks that the sites were asked for, ascending.
+    pub(super) chunks: &'a [Tag],
+    pub(super) expansions: &'a Expansions,
+}
+
+/// Number of kinds that have each row.
+type RowCounts = HashMap<FrameRow, u32>;
+
+impl Task<'_> {
+    /// The chunks that contents of many kinds have, each with the first of them. Sites cut them again as well, so that frames are known
+    /// where chunks begin and end elsewhere.
+    pub(super) fn spread_chunks(&self, coarse: &LinkFile, contents: &[u32]) -> Result<Vec<WantedChunk>, Error> {
+        let least = kinds_min(contents.len());
+        if contents.len() < least as usize {
+            return Ok(Vec::new());
+        }
+        let mut kinds = Kinds::apart(self.subject.frozen.contents.len());
+        coarse.for_each(|link| self.join_near(&mut kinds, link, &[]))?;
+        let mut counter = KindCounter::new(kinds.finish(), contents);
+        let mut spread = Vec::new();
+        by_tag(&self.subject.frozen.shards, |postings| {
+            let holders = || postings.iter().map(|posting| posting.content.0);
+            if !postings[0].template && postings.len() >= least as usize && counter.count(holders()) >= least {
+                let content = holders().filter(|content| counter.is_counted[*content as usize]).min();
+                let (tag, length_bytes) = (postings[0].tag, postings[0].length_bytes);
+                spread.extend(content.map(|content| WantedChunk { tag, content, length_bytes }));
+            }
+        })?;
+        Ok(spread)
+    }
+
+    /// Finds the frames of the compared contents, outside of templates, into `parts`.
+    pub(super) fn find_frames(
+        &self,
+        compared: &Compared<'_>,
+        (coarse, measured): (&LinkFile, &[MeasuredPair]),
+        spread: &[WantedChunk],
+        parts: &mut Parts,
+    ) -> Result<(), Error> {
+        let least = kinds_min(compared.contents.len());
+        if compared.contents.len() < least as usize {
+            return Ok(());
+        }
+        let of_templates = self.part_bytes(parts)?;
+        let kinds = self.kinds(coarse, measured, &of_templates)?;
+        // Those of a kind follow each other.
+        let mut contents = compared.contents.to_vec();
+        contents.sort_unstable_by_key(|content| (kinds[*content as usize], *content));
+        let filter = self.row_filter(compared, &contents, parts)?;
+        let counted_from = filter.least_for(u16::try_from(least).unwrap_or(u16::MAX), COUNTED_ROWS_MAX);
+        let mut counts =
+            self.row_counts(compared, (&contents, &kinds), parts, &|row| filter.may_reach(row, counted_from))?;
+        drop(filter);
+        counts.retain(|_, count| *count >= least);
+        let tags: Vec<Tag> = spread.iter().map(|chunk| chunk.tag).collect();
+        let chunk_counts = self.chunk_counts(&tags, &kinds, &contents)?;
+        parts.frame_rows = counts.keys().copied().collect();
+        let is_spread = |chunk: &&WantedChunk| chunk_counts.get(&chunk.tag).is_some_and(|count| *count >= least);
+        parts.frame_chunks = spread.iter().filter(is_spread).map(|chunk| (chunk.tag, chunk.length_bytes)).collect();
+        parts.measure(compared.chunks, compared.expansions)?;
+        let light = self.light(&contents, &self.part_bytes(parts)?);
+        if light.len() < contents.len() {
+            let kept = |light: u32, all: u32| light >= least && 2 * light >= all;
+            let rows = self.row_counts(compared, (&light, &kinds), parts, &|row| counts.contains_key(&row))?;
+            parts.frame_rows.retain(|row| rows.get(row).is_some_and(|count| kept(*count, counts[row])));
+            let chunks = self.chunk_counts(&tags, &kinds, &light)?;
+            parts.frame_chunks.retain(|tag, _| chunks.get(tag).is_some_and(|count| kept(*count, chunk_counts[tag])));
+            parts.measure(compared.chunks, compared.expansions)?;
+        }
+        tracing::info!(
+            contents = contents.len(),
+            light = light.len(),
+            least,
+            rows = parts.frame_rows.len(),
+            chunks = parts.frame_chunks.len(),
+            "searched for frames"
+        );
+        Ok(())
+    }
+
+    /// The kind of every content.
+    fn kinds(
+        &self,
+        coarse: &LinkFile,
+        measured: &[MeasuredPair],
+        of_templates: &[PartBytes],
+    ) -> Result<Vec<u32>, Error> {
+        let mut kinds = Kinds::apart(self.subject.frozen.contents.len());
+        coarse.for_each(|link| self.join_near(&mut kinds, link, &[]))?;
+        measured.iter().for_each(|pair| self.join_near(&mut kinds, &pair.link(), of_templates));
+        Ok(kinds.finish())
+    }
+
+    /// Puts two contents together if each has most of the other.
+    fn join_near(&self, kinds: &mut Kinds, link: &Link, of_templates: &[PartBytes]) {
+        let weight = |content: u32| {
+            let template = of_templates.get(content as usize).map_or(0, |bytes| bytes.template);
+            self.subject.frozen.contents[content as usize].weight.saturating_sub(template)
+        };
+        if [link.a.0, link.b.0].iter().all(|content| is_most(link.shared_bytes, weight(*content))) {
+            kinds.join(link.a.0, link.b.0);
+        }
+    }
+
+    /// The contents of which frames are the lesser part, in their order.
+    fn light(&self, contents: &[u32], of_contents: &[PartBytes]) -> Vec<u32> {
+        let is_light = |content: &&u32| {
+            let PartBytes { template, frame } = of_contents[**content as usize];
+            let own = self.subject.frozen.contents[**content as usize].weight.saturating_sub(template);
+            frame == 0 || !is_most(frame, own)
+        };
+        contents.iter().filter(is_light).copied().collect()
+    }
+
+    fn row_filter(&self, compared: &Compared<'_>, contents: &[u32], parts: &Parts) -> Result<RowFilter, Error> {
+        let weights = contents.iter().map(|content| self.subject.frozen.contents[*content as usize].weight);
+        let mut filter = RowFilter::new(weights.sum::<u64>() / FINE_BYTES_MEAN);
+        let mut found = Vec::new();
+        self.each_content(contents, &mut |_, features| {
+            compared.rows(features, parts, &mut found)?;
+            filter.add(&found);
+            Ok(())
+        })?;
+        Ok(filter)
+    }
+
+    /// The number of kinds of contents that have each of the rows which may count. The contents of a kind follow each other.
+    fn row_counts(
+        &self,
+        compared: &Compared<'_>,
+        (contents, kinds): (&[u32], &[u32]),
+        parts: &Parts,
+        may_count: &dyn Fn(FrameRow) -> bool,
+    ) -> Result<RowCounts, Error> {
+        let mut counts: HashMap<FrameRow, (u32, u32)> = HashMap::new();
+        let mut found = Vec::new();
+        self.each_content(contents, &mut |content, features| {
+            compared.rows(features, parts, &mut found)?;
+            let kind = kinds[content as usize];
+            for row in found.iter().filter(|row| may_count(**row)) {
+                let (count, last) = counts.entry(*row).or_insert((0, u32::MAX));
+                if *last != kind {
+                    (*count, *last) = (*count + 1, kind);
+                }
+            }
+            Ok(())
+        })?;
+        Ok(counts.into_iter().map(|(row, (count, _))| (row, count)).collect())
+    }
+
+    fn chunk_counts(&self, tags: &[Tag], kinds: &[u32], contents: &[u32]) -> Result<HashMap<Tag, u32>, Error> {
+        let mut counter = KindCounter::new(kinds.to_vec(), contents);
+        let mut counts = HashMap::new();
+        self.subject.frozen.shards.visit_tags(tags, &mut |tag, postings| {
+            counts.insert(tag, counter.count(postings.iter().map(|posting| posting.content.0)));
+            Ok(())
+        })?;
+        Ok(counts)
+    }
+}
+
+impl Compared<'_> {
+    /// The rows of a content outside of templates, each once and ascending.
+    pub(super) fn rows(&self, features: &[Feature], parts: &Parts, found: &mut Vec<FrameRow>) -> Result<(), Error> {
+        found.clear();
+        let mut last = None;
+        for feature in features {
+            // Chunks that an earlier comparison asked for alone must not count: the result would depend on it.
+            if last.replace(feature.tag) == Some(feature.tag) || self.chunks.binary_search(&feature.tag).is_err() {
+                continue;
+            }
+            let Some(fine) = self.expansions.get(&feature.tag)? else { continue };
+            found.extend(rows(&fine).map(|(_, row)| row).filter(|row| !parts.template_rows.contains(row)));
+        }
+        found.sort_unstable();
+        found.dedup();
+        Ok(())
+    }
+}
+
+/// Counts the kinds among contents that count.
+struct KindCounter {
+    kinds: Vec<u32>,
+    is_counted: Vec<bool>,
+    seen: Seen,
+}
+
+impl KindCounter {
+    fn new(kinds: Vec<u32>, contents: &[u32]) -> KindCounter {
+        let mut is_counted = vec![false; kinds.len()];
+        contents.iter().for_each(|content| is_counted[*content as usize] = true);
+        KindCounter { seen: Seen::new(kinds.len()), kinds, is_counted }
+    }
+
+    fn count(&mut self, contents: impl Iterator<Item = u32>) -> u32 {
+        self.seen.begin();
+        let counted = contents.filter(|content| self.is_counted[*content as usize]);
+        let new = counted.filter(|content| self.seen.show(self.kinds[*content as usize]));
+        u32::try_from(new.count()).expect("contents have 32-bit numbers")
+    }
+}
+
+/// The contents of pairs, ascending.
+pub(super) fn contents_of(pairs: &[(u32, u32)]) -> Vec<u32> {
+    let contents: HashSet<u32> = pairs.iter().flat_map(|(a, b)| [*a, *b]).collect();
+    let mut contents: Vec<u32> = contents.into_iter().collect();
+    contents.sort_unstable();
+    contents
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_kinds_that_a_frame_needs_grow_slowly_with_the_collection() {
+        let counts = [0, 7, 255, 256, 1000, 10_000, 1_000_000].map(kinds_min);
+        assert_eq!(counts, [8, 8, 8, 9, 10, 14, 20]);
+    }
+
+    #[test]
+    fn contents_of_one_kind_count_once_and_others_not_at_all() {
+        let mut kinds = Kinds::apart(6);
+        kinds.join(4, 1);
+        kinds.join(5, 4);
+        let mut counter = KindCounter::new(kinds.finish(), &[0, 1, 4, 5]);
+        assert_eq!(counter.count([0, 1, 4, 5, 2, 3, 0].into_iter()), 2);
+        assert_eq!(counter.count([4, 5, 5].into_iter()), 1);
+    }
+}

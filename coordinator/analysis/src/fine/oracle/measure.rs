@@ -1,0 +1,84 @@
+//! The definition of what a candidate shares by fine chunks, and of the links that follow.
+
+use std::cmp::Reverse;
+use std::collections::BTreeMap;
+
+use cognate_fingerprint::{FineChunk, FineCutter};
+
+use super::Outcome;
+use super::candidates::{Proposed, counts, payload};
+use super::trees::{Facts, Tree};
+
+pub(super) fn outcome(tree: &Tree, contents: &[Facts], proposed: &Proposed) -> Outcome {
+    let cutter = FineCutter::new(&tree.key);
+    let candidates = proposed.candidates();
+    let mut links = BTreeMap::new();
+    for (pair, coarse) in &proposed.coarse {
+        let (a, b) = (&contents[pair.0 as usize], &contents[pair.1 as usize]);
+        let fine = if candidates.contains(pair) { fine_bytes(&cutter, a, b) } else { 0 };
+        if tree.is_link(*coarse, coarse + fine, payload(a).min(payload(b))) {
+            links.insert(*pair, coarse + fine);
+        }
+    }
+    let omitted = proposed.cut_sharing.len() + proposed.cut_agreeing.len();
+    Outcome { links, candidates: candidates.len() as u64, omitted: omitted as u64 }
+}
+
+/// The bytes that the chunks left of both have in common by their fine chunks.
+fn fine_bytes(cutter: &FineCutter, a: &Facts, b: &Facts) -> u64 {
+    let (x, y) = (left(cutter, a, b), left(cutter, b, a));
+    if x.is_empty() || y.is_empty() { 0 } else { counted(&x, &y).min(counted(&y, &x)) }
+}
+
+/// The fine chunks of the chunks that a content has more often than another one, by their tags; `None` ends a chunk.
+fn left(cutter: &FineCutter, facts: &Facts, other: &Facts) -> Vec<Option<FineChunk>> {
+    let theirs = counts(other);
+    let mut fine = Vec::new();
+    for (chunk, count) in counts(facts) {
+        let place = facts.chunks.iter().find(|own| (own.tag, own.length_bytes) == chunk).unwrap();
+        let start = usize::try_from(place.offset).unwrap();
+        let bytes = &facts.bytes[start..start + place.length_bytes as usize];
+        for _ in theirs.get(&chunk).copied().unwrap_or(0)..count {
+            cutter.cut(bytes, |piece| fine.push(Some(piece)));
+            fine.push(None);
+        }
+    }
+    fine
+}
+
+/// The bytes of a content in runs that count, with their borders.
+fn counted(own: &[Option<FineChunk>], other: &[Option<FineChunk>]) -> u64 {
+    let length = |fine: FineChunk| u64::from(fine.length_bytes);
+    // The fine chunks that agree from two places on.
+    let agree = |x: usize, y: usize| {
+        own[x..].iter().zip(&other[y..]).take_while(|(own, other)| own.is_some() && own == other).count()
+    };
+    let (mut bytes, mut place) = (vec![0; own.len()], 0);
+    while place < own.len() {
+        let partners = (0..other.len()).filter(|partner| agree(place, *partner) >= 3).take(8);
+        // The first of the longest, as far as 64 rows of three show.
+        let Some(partner) = partners.min_by_key(|partner| Reverse(agree(place, *partner).min(66))) else {
+            place += 1;
+            continue;
+        };
+        let end = place + agree(place, partner);
+        let both = |x: Option<usize>, y: Option<usize>| own[x?].zip(other[y?]);
+        let shorter = |(own, other): (FineChunk, FineChunk)| length(own).min(length(other));
+        let before = both(place.checked_sub(1), partner.checked_sub(1)).filter(|(own, other)| own.ends_like(*other));
+        let after = both(Some(end), Some(partner + end - place)).filter(|(own, other)| own.begins_like(*other));
+        let run: u64 = own[place..end].iter().flatten().map(|fine| length(*fine)).sum();
+        if run + before.map_or(0, shorter) + after.map_or(0, shorter) < 32 {
+            place += 1;
+            continue;
+        }
+        (place..end).for_each(|place| bytes[place] = own[place].map_or(0, length));
+        for (border, both) in [(place.wrapping_sub(1), before), (end, after)] {
+            // A border of two runs, or one that is in another run, counts once.
+            if let Some(both) = both.filter(|_| bytes[border] == 0) {
+                bytes[border] = shorter(both) - 1;
+            }
+        }
+        place = end;
+    }
+    bytes.iter().sum()
+}

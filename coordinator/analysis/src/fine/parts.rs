@@ -1,0 +1,143 @@
+//! What fine chunks are part of: a template that is in force, a frame that the scan finds, or a content's own text.
+
+use std::collections::{BTreeMap, HashMap, HashSet};
+
+use cognate_fingerprint::{FineChunk, Tag};
+use cognate_similarity::fine::{ByChunks, Part, SharedBytes};
+use cognate_similarity::frame::{FrameRow, mark};
+
+use super::expansions::Expansions;
+use crate::compare::Task;
+use crate::error::Error;
+
+/// Bytes of a chunk or of a content, by what they are part of.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
+pub(super) struct PartBytes {
+    pub(super) template: u64,
+    pub(super) frame: u64,
+}
+
+/// The templates and frames of a layer, and the chunks that have any of them.
+#[derive(Default)]
+pub(super) struct Parts {
+    /// Rows of the templates in force.
+    pub(super) template_rows: HashSet<FrameRow>,
+    /// Rows of frames.
+    pub(super) frame_rows: HashSet<FrameRow>,
+    /// Chunks that are frame from end to end, with their lengths.
+    pub(super) frame_chunks: BTreeMap<Tag, u32>,
+    /// Of the chunks that have any, the bytes.
+    bytes: HashMap<Tag, PartBytes>,
+}
+
+impl Parts {
+    /// The rows of the templates in force, and no frames yet.
+    pub(super) fn of_templates(rows: &[FrameRow]) -> Parts {
+        Parts { template_rows: rows.iter().copied().collect(), ..Parts::default() }
+    }
+
+    /// What the fine chunks of a chunk are part of; nothing if all are the content's own.
+    pub(super) fn of_chunk(&self, tag: &Tag, fine: &[FineChunk]) -> Vec<Part> {
+        if !self.bytes.contains_key(tag) {
+            return Vec::new();
+        }
+        let mut parts = vec![Part::Own; fine.len()];
+        mark(&mut parts, fine, &self.template_rows, Part::Template);
+        match self.frame_chunks.contains_key(tag) {
+            true => parts.iter_mut().filter(|part| **part == Part::Own).for_each(|part| *part = Part::Frame),
+            false => mark(&mut parts, fine, &self.frame_rows, Part::Frame),
+        }
+        parts
+    }
+
+    /// Finds the bytes of these chunks that are part of templates and frames.
+    pub(super) fn measure(&mut self, chunks: &[Tag], expansions: &Expansions) -> Result<(), Error> {
+        self.bytes.clear();
+        for (tag, length_bytes) in &self.frame_chunks {
+            self.bytes.insert(*tag, PartBytes { template: 0, frame: u64::from(*length_bytes) });
+        }
+        if self.template_rows.is_empty() && self.frame_rows.is_empty() && self.frame_chunks.is_empty() {
+            return Ok(());
+        }
+        for tag in chunks {
+            let Some(fine) = expansions.get(tag)? else { continue };
+            let known = self.bytes.insert(*tag, PartBytes::default());
+            let parts = self.of_chunk(tag, &fine);
+            let sum = |wanted: Part| {
+                let of_part = fine.iter().zip(&parts).filter(|(_, part)| **part == wanted);
+                of_part.map(|(fine, _)| u64::from(fine.length_bytes)).sum::<u64>()
+            };
+            let found = PartBytes { template: sum(Part::Template), frame: sum(Part::Frame) };
+            match (found == PartBytes::default(), known) {
+                (false, _) => drop(self.bytes.insert(*tag, found)),
+                (true, Some(known)) => drop(self.bytes.insert(*tag, known)),
+                (true, None) => drop(self.bytes.remove(tag)),
+            }
+        }
+        Ok(())
+    }
+
+    /// The bytes of a chunk.
+    pub(super) fn of_tag(&self, tag: &Tag) -> PartBytes {
+        self.bytes.get(tag).copied().unwrap_or_default()
+    }
+
+    /// The chunks that have any, ascending.
+    pub(super) fn tags(&self) -> Vec<Tag> {
+        let mut tags: Vec<Tag> = self.bytes.keys().copied().collect();
+        tags.sort_unstable();
+        tags
+    }
+
+    /// The bytes that two contents share in common chunks.
+    pub(super) fn of_common(&self, found: &ByChunks) -> SharedBytes {
+        let all = found.shared_bytes;
+        if self.bytes.is_empty() {
+            return SharedBytes { all, outside_templates: all, outside_frames: all };
+        }
+        let mut sum = PartBytes::default();
+        for chunk in &found.common {
+            let PartBytes { template, frame } = self.of_tag(&chunk.tag);
+            sum.template += u64::from(chunk.count) * template;
+            sum.frame += u64::from(chunk.count) * frame;
+        }
+        let outside_templates = all.saturating_sub(sum.template);
+        SharedBytes { all, outside_templates, outside_frames: outside_templates.saturating_sub(sum.frame) }
+    }
+}
+
+impl Task<'_> {
+    /// The bytes of every content that are part of templates and frames.
+    pub(super) fn part_bytes(&self, parts: &Parts) -> Result<Vec<PartBytes>, Error> {
+        let mut of_contents = vec![PartBytes::default(); self.subject.frozen.contents.len()];
+        self.subject.frozen.shards.visit_tags(&parts.tags(), &mut |tag, postings| {
+            let PartBytes { template, frame } = parts.of_tag(&tag);
+            for posting in postings.iter().filter(|posting| !posting.template) {
+                let bytes = &mut of_contents[posting.content.0 as usize];
+                bytes.template += template;
+                bytes.frame += frame;
+            }
+            Ok(())
+        })?;
+        Ok(of_contents)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use cognate_similarity::fine::ChunkCount;
+
+    use super::*;
+
+    #[test]
+    fn common_chunks_count_less_what_is_template_and_frame_in_each_occurrence() {
+        let chunk = |number: u8, count| ChunkCount { tag: Tag([number; 16]), length_bytes: 100, count };
+        let bytes = [(1, 30, 20), (2, 0, 100)]
+            .map(|(number, template, frame)| (Tag([number; 16]), PartBytes { template, frame }));
+        let parts = Parts { bytes: bytes.into(), ..Parts::default() };
+        let found =
+            ByChunks { shared_bytes: 400, common: vec![chunk(1, 2), chunk(2, 1), chunk(3, 1)], ..ByChunks::default() };
+        let SharedBytes { all, outside_templates, outside_frames } = parts.of_common(&found);
+        assert_eq!((all, outside_templates, outside_frames), (400, 340, 200));
+    }
+}

@@ -1,0 +1,86 @@
+//! Kinds of contents: versions of one document count as one, and so do near-duplicates however many, where it is counted in
+//! how many otherwise unlike contents something occurs.
+
+use cognate_similarity::Link;
+
+/// Means "in no cluster".
+pub(crate) const NOWHERE: u32 = u32::MAX;
+
+/// Contents put together, each in one kind.
+pub(crate) struct Kinds {
+    above: Vec<u32>,
+}
+
+impl Kinds {
+    /// Contents of which each is a kind of its own.
+    pub(crate) fn apart(contents: usize) -> Kinds {
+        let count = u32::try_from(contents).expect("fewer than 2^32 contents");
+        Kinds { above: (0..count).collect() }
+    }
+
+    /// Contents that have most of each other's bytes, put together.
+    pub(crate) fn of(links: &[Link], payload_bytes: &[u64]) -> Kinds {
+        let mut kinds = Kinds::apart(payload_bytes.len());
+        for link in links {
+            let half_of = |content: u32| link.shared_bytes.saturating_mul(2) >= payload_bytes[content as usize];
+            if half_of(link.a.0) && half_of(link.b.0) {
+                kinds.join(link.a.0, link.b.0);
+            }
+        }
+        kinds
+    }
+
+    /// Puts the kinds of two contents together, under the least of their numbers.
+    pub(crate) fn join(&mut self, a: u32, b: u32) {
+        let (a, b) = (self.find(a), self.find(b));
+        self.above[a.max(b) as usize] = a.min(b);
+    }
+
+    /// The kind of a content: the least number of a content of it.
+    pub(crate) fn find(&mut self, mut content: u32) -> u32 {
+        while self.above[content as usize] != content {
+            let above = self.above[content as usize];
+            self.above[content as usize] = self.above[above as usize];
+            content = above;
+        }
+        content
+    }
+
+    /// The kind of every content.
+    pub(crate) fn finish(mut self) -> Vec<u32> {
+        for content in 0..self.above.len() {
+            let content = u32::try_from(content).expect("fewer than 2^32 contents");
+            self.above[content as usize] = self.find(content);
+        }
+        self.above
+    }
+}
+
+/// Notes the numbers that it has seen since its last restart, in the time of that alone.
+pub(crate) struct Seen {
+    round: u32,
+    last: Vec<u32>,
+}
+
+impl Seen {
+    pub(crate) fn new(count: usize) -> Seen {
+        Seen { round: 0, last: vec![0; count] }
+    }
+
+    pub(crate) fn begin(&mut self) {
+        if self.round == u32::MAX {
+            self.last.fill(0);
+            self.round = 0;
+        }
+        self.round += 1;
+    }
+
+    /// True if it is new.
+    pub(crate) fn show(&mut self, number: u32) -> bool {
+        std::mem::replace(&mut self.last[number as usize], self.round) != self.round
+    }
+
+    pub(crate) fn has(&self, number: u32) -> bool {
+        self.last[number as usize] == self.round
+    }
+}

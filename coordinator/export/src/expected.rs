@@ -1,0 +1,123 @@
+//! The expected error of reported shares in words: the sentence next to the summary, the same in every format.
+
+use std::collections::BTreeMap;
+
+use cognate_proto::path::printable;
+use cognate_result::report::{EXACT_PAIRS_MIN, ExactSiteRow, ExpectedError, ScanSection};
+
+use crate::human::{count, points};
+
+/// Sites that are named in a sentence.
+const NAMED_MAX: usize = 5;
+
+/// A sentence on how far the shares of a result are from the truth, and one for each reason why sites measured less than they
+/// were asked; none where the method has no chunks.
+pub fn expected_error(scan: &ScanSection) -> Vec<String> {
+    let Some(expected) = scan.run.as_ref().and_then(|run| run.expected_error.as_ref()) else { return Vec::new() };
+    let mut sentences = vec![within(expected)];
+    sentences.extend(too_few(expected));
+    let mut by_reason: BTreeMap<&str, Vec<&ExactSiteRow>> = BTreeMap::new();
+    for site in &expected.sites {
+        if let Some(reason) = &site.reason {
+            by_reason.entry(reason).or_default().push(site);
+        }
+    }
+    sentences.extend(by_reason.iter().map(|(reason, sites)| measured_less(sites, reason)));
+    sentences
+}
+
+fn within(expected: &ExpectedError) -> String {
+    let ExpectedError { median, p90, pairs, .. } = expected;
+    format!(
+        "Reported shares are within {} points of the truth in half of the cases and within {} in nine of ten, measured on {} {}.",
+        points(median.0),
+        points(p90.0),
+        of_pairs(*pairs),
+        if expected.source == "sites" { "at these sites" } else { "of public documents" },
+    )
+}
+
+/// The reason why the figures are not those of the sites of the scan.
+fn too_few(expected: &ExpectedError) -> Option<String> {
+    match (expected.source, expected.sites_pairs) {
+        ("sites", _) => None,
+        (_, 0) => Some("No pair could be measured at these sites.".to_owned()),
+        (_, few) => {
+            let few = of_pairs(few);
+            Some(format!("At these sites {few} could be measured; figures of their own need {EXACT_PAIRS_MIN}."))
+        }
+    }
+}
+
+/// Names the sites that measured less than they were asked for one reason.
+fn measured_less(sites: &[&ExactSiteRow], reason: &str) -> String {
+    let mut names: Vec<String> = sites.iter().take(NAMED_MAX).map(|site| site.site.clone()).collect();
+    if sites.len() > NAMED_MAX {
+        names.push(format!("{} more", count((sites.len() - NAMED_MAX) as u64)));
+    }
+    let names = match names.split_last() {
+        Some((last, first)) if !first.is_empty() => format!("{} and {last}", first.join(", ")),
+        _ => names.join(""),
+    };
+    let sum = |of: fn(&ExactSiteRow) -> u64| sites.iter().map(|site| of(site)).sum();
+    let (measured, sampled) = (count(sum(|site| site.measured_pairs)), of_pairs(sum(|site| site.sampled_pairs)));
+    format!("{names} measured {measured} of {sampled}: {}.", printable(reason.as_bytes()))
+}
+
+fn of_pairs(pairs: u64) -> String {
+    format!("{} pair{}", count(pairs), if pairs == 1 { "" } else { "s" })
+}
+
+#[cfg(test)]
+mod tests {
+    use cognate_result::report::Ratio;
+
+    use super::*;
+
+    fn expected(pairs: u64, sites_pairs: u64, source: &'static str) -> ExpectedError {
+        ExpectedError { median: Ratio(121), p90: Ratio(530), pairs, sites: Vec::new(), sites_pairs, source }
+    }
+
+    #[test]
+    fn the_sentences_have_both_figures_and_where_they_come_from() {
+        let begin = "Reported shares are within 1.3 points of the truth in half of the cases and within 5.3 in nine of ten, \
+                     measured on";
+        for (expected, end, few) in [
+            (expected(23, 23, "sites"), "23 pairs at these sites.", None),
+            (
+                expected(2155, 0, "public"),
+                "2,155 pairs of public documents.",
+                Some("No pair could be measured at these sites."),
+            ),
+            (
+                expected(2155, 1, "public"),
+                "2,155 pairs of public documents.",
+                Some("At these sites 1 pair could be measured; figures of their own need 10."),
+            ),
+        ] {
+            assert_eq!((within(&expected), too_few(&expected).as_deref()), (format!("{begin} {end}"), few));
+        }
+    }
+
+    #[test]
+    fn sites_that_measured_less_are_named_with_the_reason() {
+        let sites: Vec<ExactSiteRow> = (0..8_u8)
+            .map(|number| ExactSiteRow {
+                measured_pairs: 2,
+                read_bytes: 0,
+                reason: Some("policy.fine is never".to_owned()),
+                refused: true,
+                sampled_pairs: 12,
+                site: char::from(b'a' + number).to_string(),
+            })
+            .collect();
+        let sites: Vec<&ExactSiteRow> = sites.iter().collect();
+        for (count, expected) in [
+            (1, "a measured 2 of 12 pairs: policy.fine is never."),
+            (3, "a, b and c measured 6 of 36 pairs: policy.fine is never."),
+            (8, "a, b, c, d, e and 3 more measured 16 of 96 pairs: policy.fine is never."),
+        ] {
+            assert_eq!(measured_less(&sites[..count], "policy.fine is never"), expected);
+        }
+    }
+}

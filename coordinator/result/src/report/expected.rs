@@ -1,0 +1,170 @@
+//! The expected error of the shares of a result: how far they are from what documents truly share.
+//!
+//! It is that of the pairs which the sites of the scan measured exactly. If they are too few, it is the greatest that
+//! `cognate evaluate in-common` found in any pair of public folders (`docs/evaluation/in-common.md`, with which a test
+//! compares it).
+
+use super::{ExactSiteRow, ExpectedError, Ratio, Report};
+use crate::error::Error;
+
+/// The least number of pairs of which a ninth decile says anything.
+pub const EXACT_PAIRS_MIN: u64 = 10;
+
+/// The errors in public folders, the greatest of any two, in ten-thousandths.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+struct Public {
+    median: i64,
+    p90: i64,
+    pairs: u64,
+}
+
+const BYTES_FINE: Public = Public { median: 128, p90: 528, pairs: 2155 };
+const BYTES_COARSE_1000: Public = Public { median: 7657, p90: 9304, pairs: 2155 };
+const BYTES_COARSE_100: Public = Public { median: 4088, p90: 7138, pairs: 2155 };
+const TEXT_FINE: Public = Public { median: 110, p90: 180, pairs: 24 };
+const TEXT_COARSE_200: Public = Public { median: 2873, p90: 3699, pairs: 24 };
+const TEXT_COARSE_100: Public = Public { median: 1917, p90: 2482, pairs: 24 };
+
+/// The comparison of one view.
+struct Compared {
+    is_text: bool,
+    is_fine: bool,
+    chunk_bytes: u64,
+}
+
+impl Report {
+    /// The expected error of the shares; none where the method has no chunks.
+    pub(super) fn expected_error(&self) -> Result<Option<ExpectedError>, Error> {
+        let layers: Vec<Option<Compared>> = self.collect(
+            "SELECT view = 'text', precision, coalesce(chunk_bytes, 0) FROM layer ORDER BY number",
+            |row| {
+                let precision: Option<String> = row.get(1)?;
+                let (is_text, chunk_bytes) = (row.get(0)?, row.get(2)?);
+                Ok(precision.map(|precision| Compared { is_text, is_fine: precision == "fine", chunk_bytes }))
+            },
+        )?;
+        let Some(public) = layers.iter().flatten().map(Compared::public).reduce(Public::or) else { return Ok(None) };
+        let mut errors: Vec<i64> = Vec::new();
+        self.each("SELECT * FROM exact", |row| {
+            let reported: u64 = row.get("reported_bytes")?;
+            for (size, truth) in [("size_bytes_a", "true_bytes_a"), ("size_bytes_b", "true_bytes_b")] {
+                let (size, truth): (u64, u64) = (row.get(size)?, row.get(truth)?);
+                errors.push(Ratio::of(reported.abs_diff(truth), size).0);
+            }
+            Ok(())
+        })?;
+        errors.sort_unstable();
+        let sites = self.collect(
+            "SELECT site, sum(sampled_pairs), sum(measured_pairs), max(failure), max(refused), sum(read_bytes)
+             FROM exact_site GROUP BY site ORDER BY site",
+            |row| {
+                Ok(ExactSiteRow {
+                    measured_pairs: row.get(2)?,
+                    read_bytes: row.get(5)?,
+                    reason: row.get(3)?,
+                    refused: row.get(4)?,
+                    sampled_pairs: row.get(1)?,
+                    site: row.get(0)?,
+                })
+            },
+        )?;
+        let pairs = errors.len() as u64 / 2;
+        Ok(Some(match pairs < EXACT_PAIRS_MIN {
+            true => ExpectedError {
+                median: Ratio(public.median),
+                p90: Ratio(public.p90),
+                pairs: public.pairs,
+                sites,
+                sites_pairs: pairs,
+                source: "public",
+            },
+            false => ExpectedError {
+                median: Ratio(quantile(&errors, 5)),
+                p90: Ratio(quantile(&errors, 9)),
+                pairs,
+                sites,
+                sites_pairs: pairs,
+                source: "sites",
+            },
+        }))
+    }
+}
+
+/// The least of some ascending values, at least one, that so many tenths of them do not exceed.
+fn quantile(ascending: &[i64], tenths: usize) -> i64 {
+    ascending[(ascending.len() * tenths).div_ceil(10) - 1]
+}
+
+impl Compared {
+    fn public(&self) -> Public {
+        match (self.is_text, self.is_fine, self.chunk_bytes <= 100) {
+            (false, true, _) => BYTES_FINE,
+            (false, false, true) => BYTES_COARSE_100,
+            (false, false, false) => BYTES_COARSE_1000,
+            (true, true, _) => TEXT_FINE,
+            (true, false, true) => TEXT_COARSE_100,
+            (true, false, false) => TEXT_COARSE_200,
+        }
+    }
+}
+
+impl Public {
+    /// The error of two views together: the greater.
+    fn or(self, other: Public) -> Public {
+        Public { median: self.median.max(other.median), p90: self.p90.max(other.p90), pairs: self.pairs + other.pairs }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_share_of_the_values_does_not_exceed_a_quantile() {
+        let values: Vec<i64> = (1..=10).collect();
+        assert_eq!([quantile(&values, 5), quantile(&values, 9), quantile(&values, 10)], [5, 9, 10]);
+        assert_eq!([quantile(&[3], 5), quantile(&[3], 9)], [3, 3]);
+        assert_eq!([quantile(&values[..3], 5), quantile(&values[..3], 9)], [2, 3]);
+    }
+
+    /// The greatest errors of a way to measure in the committed page, over all folders that are compared by bytes or by text.
+    fn of_page(is_text: bool, way: &str) -> Public {
+        let page = include_str!("../../../../docs/evaluation/in-common.md");
+        let section = page.split("## Reported against true shares").nth(1).unwrap().split("\n## ").next().unwrap();
+        let rows: Vec<Vec<&str>> = section.lines().map(|line| line.split('|').map(str::trim).collect()).collect();
+        let rows = rows.iter().filter(|row| row.len() > 8 && row[4] == way && row[1].ends_with("(text)") == is_text);
+        let ten_thousandths = |points: &str| {
+            let hundredths = 100.0 * points.parse::<f64>().unwrap();
+            i64::from((0..10_000).find(|whole| f64::from(*whole) >= hundredths - 1e-9).unwrap())
+        };
+        let of_rows = rows.map(|row| Public {
+            median: ten_thousandths(row[6]),
+            p90: ten_thousandths(row[7]),
+            pairs: row[2].parse().unwrap(),
+        });
+        of_rows.reduce(Public::or).unwrap()
+    }
+
+    #[test]
+    fn public_errors_are_those_of_the_evaluation() {
+        for (own, is_text, way) in [
+            (BYTES_FINE, false, "fine chunks of what is left"),
+            (BYTES_COARSE_1000, false, "chunks, mean 1000"),
+            (BYTES_COARSE_100, false, "chunks, mean 100"),
+            (TEXT_FINE, true, "fine chunks of what is left"),
+            (TEXT_COARSE_200, true, "chunks, mean 200"),
+            (TEXT_COARSE_100, true, "chunks, mean 100"),
+        ] {
+            assert_eq!(own, of_page(is_text, way), "{way}, text: {is_text}");
+        }
+    }
+
+    #[test]
+    fn the_error_of_two_views_is_the_greater() {
+        let compared = |is_text, is_fine, chunk_bytes| Compared { is_text, is_fine, chunk_bytes }.public();
+        assert_eq!(compared(false, true, 50), BYTES_FINE);
+        assert_eq!([compared(false, false, 100), compared(false, false, 101)], [BYTES_COARSE_100, BYTES_COARSE_1000]);
+        let both = compared(false, true, 1000).or(compared(true, true, 200));
+        assert_eq!((both.p90, both.pairs), (BYTES_FINE.p90.max(TEXT_FINE.p90), BYTES_FINE.pairs + TEXT_FINE.pairs));
+    }
+}

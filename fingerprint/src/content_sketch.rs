@@ -1,0 +1,187 @@
+//! Content sketches: a few numbers of a content by which two contents that have much in common are noticed, even if an edit in
+//! every chunk leaves them no chunk in common.
+//!
+//! The rolling fingerprint of TTTD has, in its low 32 bits, a function of the last [`SKETCH_WINDOW_BYTES`] bytes alone. Of all
+//! windows of so many bytes, those count whose function is below 2^32 / [`SAMPLED_ONE_IN`]. The keyed mix of the function names one
+//! of [`SKETCH_SLOTS`] slots, and in each slot the window with the smallest mix is the winner. What a site sends is the keyed
+//! hash of each winner's bytes. So two contents agree in a slot with a probability that is about the resemblance of
+//! their sampled windows in it (Broder, "On the resemblance and containment of documents", SEQUENCES 1997; one permutation with
+//! slots: Li, Owen, Zhang, "One permutation hashing", NIPS 2012).
+//!
+//! The order decides only which window wins. It is keyed, but it is no cipher, and need not be one, since no value of it
+//! leaves a site (`docs/decisions/0017-methods.md` argues the same for samples). Hashing winners alone is what makes a sketch cheap.
+
+use std::fmt;
+
+use crate::key::Key;
+use crate::mix::Mix;
+use crate::sip::SipHash;
+
+/// The slots of a sketch.
+pub const SKETCH_SLOTS: usize = 16;
+/// The bytes of a window.
+pub const SKETCH_WINDOW_BYTES: usize = 32;
+/// One window in so many is sampled.
+const SAMPLED_ONE_IN: u32 = 32;
+/// A window is sampled if its function is below this.
+const SAMPLED_BELOW: u32 = u32::MAX / SAMPLED_ONE_IN + 1;
+/// The slot of a window is in so many highest bits of its mix.
+const SLOT_BITS: u32 = SKETCH_SLOTS.ilog2();
+/// The value of a slot without a window.
+const EMPTY: u32 = 0;
+const _: () = assert!(SKETCH_SLOTS.is_power_of_two() && SKETCH_SLOTS <= 16);
+// A bit of the function depends on as many bytes as its number, from one on.
+const _: () = assert!(SKETCH_WINDOW_BYTES == u32::BITS as usize);
+
+/// The sketch of a content: for each slot the keyed hash of the window that won it, or nothing.
+#[derive(Clone, Copy, PartialEq, Eq, Hash, Default)]
+pub struct ContentSketch {
+    values: [u32; SKETCH_SLOTS],
+}
+
+impl ContentSketch {
+    /// The sketch without any window: that of a short content, or of one whose site sends no sketches.
+    pub const NONE: ContentSketch = ContentSketch { values: [EMPTY; SKETCH_SLOTS] };
+
+    /// A sketch of the slots whose bits are set in `filled`, with their values in the order of the slots. `None` if the values are
+    /// not as many, or one is 0.
+    pub fn new(filled: u16, values: impl IntoIterator<Item = u32>) -> Option<ContentSketch> {
+        let mut sketch = ContentSketch::NONE;
+        let mut values = values.into_iter();
+        for slot in (0..SKETCH_SLOTS).filter(|slot| filled >> slot & 1 == 1) {
+            sketch.values[slot] = values.next().filter(|value| *value != EMPTY)?;
+        }
+        values.next().is_none().then_some(sketch)
+    }
+
+    /// The filled slots, ascending, with their values, none of which is 0.
+    pub fn slots(&self) -> impl Iterator<Item = (usize, u32)> + '_ {
+        self.values.iter().copied().enumerate().filter(|(_, value)| *value != EMPTY)
+    }
+
+    /// The value of a slot, if it is filled.
+    pub fn value(&self, slot: usize) -> Option<u32> {
+        Some(self.values[slot]).filter(|value| *value != EMPTY)
+    }
+
+    /// A bit for each filled slot, the lowest for the first.
+    pub fn filled(&self) -> u16 {
+        self.slots().fold(0, |filled, (slot, _)| filled | 1 << slot)
+    }
+
+    /// True if no slot is filled.
+    pub fn is_empty(&self) -> bool {
+        *self == ContentSketch::NONE
+    }
+
+    /// The number of slots that both have filled with the same value.
+    pub fn agreement(&self, other: &ContentSketch) -> usize {
+        let both = self.values.iter().zip(&other.values);
+        both.filter(|(a, b)| a == b && **a != EMPTY).count()
+    }
+
+    /// A short digest of the sketch, 0 if it is empty: enough to notice that two ends hold different ones.
+    pub fn digest(&self) -> u64 {
+        if self.is_empty() {
+            return 0;
+        }
+        let bytes: Vec<u8> = self.values.iter().flat_map(|value| value.to_le_bytes()).collect();
+        let hash = blake3::hash(&bytes);
+        u64::from_le_bytes(*hash.as_bytes().first_chunk().expect("a hash is longer"))
+    }
+}
+
+impl fmt::Debug for ContentSketch {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_map().entries(self.slots()).finish()
+    }
+}
+
+/// Makes sketches under a key.
+#[derive(Clone)]
+pub(crate) struct Sketcher {
+    /// The low halves of the rolling fingerprint's table.
+    table: Box<[u32; 256]>,
+    mix: Mix,
+    sip: SipHash,
+}
+
+/// The sketch of one content while it is read.
+pub(crate) struct Sketching {
+    /// The function of the last bytes.
+    rolled: u32,
+    /// The bytes that were seen, as far as they are fewer than a window has.
+    seen: usize,
+    winners: [Option<Winner>; SKETCH_SLOTS],
+}
+
+#[derive(Clone, Copy)]
+struct Winner {
+    mixed: u64,
+    window: [u8; SKETCH_WINDOW_BYTES],
+}
+
+impl Sketcher {
+    /// A sketcher that samples by the table of a rolling fingerprint.
+    pub(crate) fn new(table: &[u64; 256], key: &Key) -> Sketcher {
+        let mut sip_key = [0; 16];
+        key.derive_into("cognate sketch v1", &mut sip_key);
+        let low = |word: u64| u32::try_from(word & u64::from(u32::MAX)).expect("it has 32 bits");
+        Sketcher { table: Box::new(table.map(low)), mix: Mix::of(key), sip: SipHash::new(sip_key) }
+    }
+
+    /// Begins a content.
+    pub(crate) fn begin(&self) -> Sketching {
+        Sketching { rolled: 0, seen: 0, winners: [None; SKETCH_SLOTS] }
+    }
+
+    /// Adds the bytes of `data` from `start` on. Before them, `data` has the last bytes that were added, as many as a window has less
+    /// one, or all.
+    pub(crate) fn add(&self, sketching: &mut Sketching, data: &[u8], start: usize) {
+        let mut rolled = sketching.rolled;
+        // The first windows of a content would begin before it.
+        let lacking = (SKETCH_WINDOW_BYTES - 1).saturating_sub(sketching.seen);
+        for (place, byte) in data[start..].iter().enumerate() {
+            rolled = (rolled << 1).wrapping_add(self.table[usize::from(*byte)]);
+            if rolled < SAMPLED_BELOW && place >= lacking {
+                let end = start + place + 1;
+                let window = data[end - SKETCH_WINDOW_BYTES..end].try_into().expect("as many bytes as a window has");
+                sketching.offer(self.mix.value(u64::from(rolled)), window);
+            }
+        }
+        sketching.rolled = rolled;
+        sketching.seen = SKETCH_WINDOW_BYTES.min(sketching.seen + data.len() - start);
+    }
+
+    /// Ends a content.
+    pub(crate) fn finish(&self, sketching: &Sketching) -> ContentSketch {
+        let value = |winner: Winner| {
+            let hash = hashed(&self.sip, &winner.window);
+            // A value of 0 would be an empty slot.
+            u32::try_from(hash & u64::from(u32::MAX)).expect("it has 32 bits").max(EMPTY + 1)
+        };
+        ContentSketch { values: sketching.winners.map(|winner| winner.map_or(EMPTY, value)) }
+    }
+}
+
+fn hashed(sip: &SipHash, window: &[u8; SKETCH_WINDOW_BYTES]) -> u64 {
+    let word = |at: usize| u64::from_le_bytes(*window[at..].first_chunk().expect("a window has four words"));
+    sip.hash_words([word(0), word(8), word(16), word(24), (SKETCH_WINDOW_BYTES as u64) << 56])
+}
+
+impl Sketching {
+    /// Takes a window as the winner of its slot if its mix is smaller than that of every window so far. A window of one repeated byte
+    /// is no evidence of anything.
+    #[inline]
+    fn offer(&mut self, mixed: u64, window: &[u8; SKETCH_WINDOW_BYTES]) {
+        let slot = usize::try_from(mixed >> (u64::BITS - SLOT_BITS)).expect("a few bits");
+        let winner = &mut self.winners[slot];
+        let wins = winner.is_none_or(|winner| mixed < winner.mixed);
+        if wins && window.iter().any(|byte| *byte != window[0]) {
+            *winner = Some(Winner { mixed, window: *window });
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,171 @@
+//! Frames: what many otherwise unlike contents have in common, as rows of fine chunks.
+//!
+//! A fine chunk has about seven bytes and a tag of eight bits, so that one alone identifies nothing. A [`FrameRow`] is four of
+//! them that follow each other in a chunk: about 28 bytes, in 48 bits. [`rows`] lists those of a chunk, a [`RowFilter`] bounds
+//! in how many contents each occurs, and [`mark`] finds the fine chunks that a set of rows covers.
+//!
+//! Source of the idea of counting in two passes: the multi-stage filters of Estan and Varghese, "New directions in traffic
+//! measurement and accounting" (SIGCOMM 2002); here with one stage, and exact counts in the second pass.
+
+use std::collections::HashSet;
+
+use cognate_fingerprint::FineChunk;
+
+use crate::fine::Part;
+
+/// Fine chunks of a row.
+pub const ROW_FINE_CHUNKS: usize = 4;
+/// Bits of a fine chunk in a row: its tag, and its length less 1.
+const FINE_BITS: u32 = 12;
+/// Bits of a row.
+#[expect(clippy::cast_possible_truncation, reason = "a row has four fine chunks")]
+const ROW_BITS: u32 = FINE_BITS * ROW_FINE_CHUNKS as u32;
+/// The bytes of a row where it is stored or sent.
+pub const ROW_BYTES: usize = ROW_BITS as usize / 8;
+/// The greatest number of counters of a filter, as a power of two: 64 MB.
+const FILTER_BITS_MAX: u32 = 25;
+
+/// Fine chunks that follow each other in a chunk, by their tags and lengths.
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
+pub struct FrameRow(u64);
+
+impl FrameRow {
+    fn of(fine: &[FineChunk]) -> FrameRow {
+        let word = |fine: &FineChunk| u64::from(fine.tag) << 4 | u64::from(fine.length_bytes.wrapping_sub(1) & 0xf);
+        FrameRow(fine.iter().fold(0, |row, fine| row << FINE_BITS | word(fine)))
+    }
+
+    /// A row as it is stored, the first fine chunk first.
+    pub fn from_bytes(bytes: [u8; ROW_BYTES]) -> FrameRow {
+        FrameRow(bytes.iter().fold(0, |row, byte| row << 8 | u64::from(*byte)))
+    }
+
+    /// The row as it is stored.
+    pub fn to_bytes(self) -> [u8; ROW_BYTES] {
+        let [_, _, bytes @ ..] = self.0.to_be_bytes();
+        bytes
+    }
+
+    /// The length of its first fine chunk. In a frame a row begins with each fine chunk, but for the last three of a chunk, so that the sum
+    /// over all rows is about the length of the frame.
+    pub fn first_bytes(self) -> u64 {
+        (self.0 >> (ROW_BITS - FINE_BITS) & 0xf) + 1
+    }
+
+    /// Its place in a filter of so many bits.
+    fn slot(self, bits: u32) -> usize {
+        // The golden ratio spreads all bits to the highest ones (Knuth, The Art of Computer Programming 3, section 6.4).
+        let spread = self.0.wrapping_mul(0x9e37_79b9_7f4a_7c15) >> (64 - bits);
+        usize::try_from(spread).expect("a filter has few bits")
+    }
+}
+
+/// The rows of a chunk, in order, each with the place of its first fine chunk.
+pub fn rows(fine: &[FineChunk]) -> impl Iterator<Item = (usize, FrameRow)> {
+    fine.windows(ROW_FINE_CHUNKS).map(FrameRow::of).enumerate()
+}
+
+/// Marks the fine chunks of a chunk that rows of a set cover, unless they are something else than the content's own already.
+pub fn mark(parts: &mut [Part], fine: &[FineChunk], set: &HashSet<FrameRow>, part: Part) {
+    if set.is_empty() {
+        return;
+    }
+    for (place, _) in rows(fine).filter(|(_, row)| set.contains(row)) {
+        let covered = parts[place..place + ROW_FINE_CHUNKS].iter_mut();
+        covered.filter(|known| **known == Part::Own).for_each(|known| *known = part);
+    }
+}
+
+/// Bounds from above in how many contents each row occurs: counters in a fixed amount of memory, where rows that meet in one
+/// count together.
+pub struct RowFilter {
+    bits: u32,
+    counters: Vec<u16>,
+}
+
+impl RowFilter {
+    /// A filter for about so many rows.
+    pub fn new(rows: u64) -> RowFilter {
+        let bits = (u64::BITS - rows.leading_zeros()).clamp(10, FILTER_BITS_MAX);
+        RowFilter { bits, counters: vec![0; 1 << bits] }
+    }
+
+    /// Counts the rows of a content, each of which comes once.
+    pub fn add(&mut self, rows: &[FrameRow]) {
+        for row in rows {
+            let counter = &mut self.counters[row.slot(self.bits)];
+            *counter = counter.saturating_add(1);
+        }
+    }
+
+    /// The least count, `least` or more, that at most so many counters reach.
+    pub fn least_for(&self, least: u16, counters_max: usize) -> u16 {
+        let mut reached = vec![0_usize; 1 + usize::from(u16::MAX)];
+        self.counters.iter().for_each(|count| reached[usize::from(*count)] += 1);
+        let mut sum = 0;
+        for count in (least..=u16::MAX).rev() {
+            sum += reached[usize::from(count)];
+            if sum > counters_max {
+                return count.saturating_add(1);
+            }
+        }
+        least
+    }
+
+    /// True unless the row occurs in fewer contents.
+    pub fn may_reach(&self, row: FrameRow, least: u16) -> bool {
+        self.counters[row.slot(self.bits)] >= least
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn fine(numbers: &[u8]) -> Vec<FineChunk> {
+        numbers.iter().map(|number| FineChunk { tag: *number, length_bytes: 1 + number % 16 }).collect()
+    }
+
+    #[test]
+    fn a_row_comes_back_from_its_bytes_and_knows_tags_and_lengths() {
+        let chunk = fine(&[250, 3, 0, 77, 15]);
+        let found: Vec<FrameRow> = rows(&chunk).map(|(_, row)| row).collect();
+        assert_eq!(found.len(), 2);
+        for row in &found {
+            assert_eq!(FrameRow::from_bytes(row.to_bytes()), *row);
+        }
+        assert_eq!(found[0].to_bytes(), [0xfa, 0xa0, 0x33, 0x00, 0x04, 0xdd]);
+        assert_eq!(found.iter().map(|row| row.first_bytes()).collect::<Vec<_>>(), [11, 4]);
+        let mut longer = chunk.clone();
+        longer[1].length_bytes += 1;
+        assert_ne!(rows(&longer).next().unwrap().1, found[0]);
+        assert_eq!(rows(&chunk[..3]).count(), 0, "shorter than a row");
+    }
+
+    #[test]
+    fn rows_of_a_set_cover_their_fine_chunks_and_change_no_other_part() {
+        let chunk = fine(&[1, 2, 3, 4, 5, 6, 7, 8, 9]);
+        let set: HashSet<FrameRow> = rows(&chunk).filter(|(place, _)| *place == 1).map(|(_, row)| row).collect();
+        let mut parts = vec![Part::Own; 9];
+        parts[2] = Part::Template;
+        mark(&mut parts, &chunk, &set, Part::Frame);
+        use Part::{Frame, Own, Template};
+        assert_eq!(parts, [Own, Frame, Template, Frame, Frame, Own, Own, Own, Own]);
+    }
+
+    #[test]
+    fn a_filter_counts_no_row_too_little_and_bounds_how_many_pass() {
+        let mut filter = RowFilter::new(3);
+        let all: Vec<FrameRow> = (0..40_000).map(|number| FrameRow(number * 7919)).collect();
+        filter.add(&all);
+        for _ in 0..4 {
+            filter.add(&all[..10]);
+        }
+        assert!(
+            all.iter().all(|row| filter.may_reach(*row, 1)) && all[..10].iter().all(|row| filter.may_reach(*row, 5))
+        );
+        assert_eq!(filter.least_for(5, 1 << 20), 5);
+        let least = filter.least_for(5, 7);
+        assert!(least > 5 && filter.counters.iter().filter(|count| **count >= least).count() <= 7, "{least}");
+    }
+}
