@@ -7,7 +7,7 @@
 //! Source of the idea of counting in two passes: the multi-stage filters of Estan and Varghese, "New directions in traffic
 //! measurement and accounting" (SIGCOMM 2002); here with one stage, and exact counts in the second pass.
 
-use std::collections::HashSet;
+use std::sync::atomic::{AtomicU16, Ordering};
 
 use cognate_fingerprint::FineChunk;
 
@@ -22,6 +22,8 @@ const FINE_BITS: u32 = 12;
 const ROW_BITS: u32 = FINE_BITS * ROW_FINE_CHUNKS as u32;
 /// The bytes of a row where it is stored or sent.
 pub const ROW_BYTES: usize = ROW_BITS as usize / 8;
+/// The count at which a counter stops.
+const COUNT_MAX: u16 = u16::MAX / 2;
 /// The greatest number of counters of a filter, as a power of two: 64 MB.
 const FILTER_BITS_MAX: u32 = 25;
 
@@ -66,7 +68,7 @@ pub fn rows(fine: &[FineChunk]) -> impl Iterator<Item = (usize, FrameRow)> {
 }
 
 /// Marks the fine chunks of a chunk that rows of a set cover, unless they are something else than the content's own already.
-pub fn mark(parts: &mut [Part], fine: &[FineChunk], set: &HashSet<FrameRow>, part: Part) {
+pub fn mark(parts: &mut [Part], fine: &[FineChunk], set: &RowSet, part: Part) {
     if set.is_empty() {
         return;
     }
@@ -76,37 +78,44 @@ pub fn mark(parts: &mut [Part], fine: &[FineChunk], set: &HashSet<FrameRow>, par
     }
 }
 
+/// Rows. Many millions are looked up, so that the hash is a fast one; sites choose them, so that it has a random seed.
+pub type RowSet = foldhash::HashSet<FrameRow>;
+
 /// Bounds from above in how many contents each row occurs: counters in a fixed amount of memory, where rows that meet in one
-/// count together.
+/// count together. Several threads may count at once.
 pub struct RowFilter {
     bits: u32,
-    counters: Vec<u16>,
+    counters: Vec<AtomicU16>,
 }
 
 impl RowFilter {
     /// A filter for about so many rows.
     pub fn new(rows: u64) -> RowFilter {
         let bits = (u64::BITS - rows.leading_zeros()).clamp(10, FILTER_BITS_MAX);
-        RowFilter { bits, counters: vec![0; 1 << bits] }
+        RowFilter { bits, counters: (0..1_usize << bits).map(|_| AtomicU16::new(0)).collect() }
     }
 
     /// Counts the rows of a content, each of which comes once.
-    pub fn add(&mut self, rows: &[FrameRow]) {
+    pub fn add(&self, rows: &[FrameRow]) {
         for row in rows {
-            let counter = &mut self.counters[row.slot(self.bits)];
-            *counter = counter.saturating_add(1);
+            let counter = &self.counters[row.slot(self.bits)];
+            // Below the greatest number there is room for every thread.
+            if counter.load(Ordering::Relaxed) < COUNT_MAX {
+                counter.fetch_add(1, Ordering::Relaxed);
+            }
         }
     }
 
     /// The least count, `least` or more, that at most so many counters reach.
     pub fn least_for(&self, least: u16, counters_max: usize) -> u16 {
-        let mut reached = vec![0_usize; 1 + usize::from(u16::MAX)];
-        self.counters.iter().for_each(|count| reached[usize::from(*count)] += 1);
+        let mut reached = vec![0_usize; 1 + usize::from(COUNT_MAX)];
+        let counts = self.counters.iter().map(|counter| counter.load(Ordering::Relaxed).min(COUNT_MAX));
+        counts.for_each(|count| reached[usize::from(count)] += 1);
         let mut sum = 0;
-        for count in (least..=u16::MAX).rev() {
+        for count in (least..=COUNT_MAX).rev() {
             sum += reached[usize::from(count)];
             if sum > counters_max {
-                return count.saturating_add(1);
+                return count + 1;
             }
         }
         least
@@ -114,7 +123,7 @@ impl RowFilter {
 
     /// True unless the row occurs in fewer contents.
     pub fn may_reach(&self, row: FrameRow, least: u16) -> bool {
-        self.counters[row.slot(self.bits)] >= least
+        self.counters[row.slot(self.bits)].load(Ordering::Relaxed).min(COUNT_MAX) >= least
     }
 }
 
@@ -145,7 +154,7 @@ mod tests {
     #[test]
     fn rows_of_a_set_cover_their_fine_chunks_and_change_no_other_part() {
         let chunk = fine(&[1, 2, 3, 4, 5, 6, 7, 8, 9]);
-        let set: HashSet<FrameRow> = rows(&chunk).filter(|(place, _)| *place == 1).map(|(_, row)| row).collect();
+        let set: RowSet = rows(&chunk).filter(|(place, _)| *place == 1).map(|(_, row)| row).collect();
         let mut parts = vec![Part::Own; 9];
         parts[2] = Part::Template;
         mark(&mut parts, &chunk, &set, Part::Frame);
@@ -155,7 +164,7 @@ mod tests {
 
     #[test]
     fn a_filter_counts_no_row_too_little_and_bounds_how_many_pass() {
-        let mut filter = RowFilter::new(3);
+        let filter = RowFilter::new(3);
         let all: Vec<FrameRow> = (0..40_000).map(|number| FrameRow(number * 7919)).collect();
         filter.add(&all);
         for _ in 0..4 {
@@ -166,6 +175,9 @@ mod tests {
         );
         assert_eq!(filter.least_for(5, 1 << 20), 5);
         let least = filter.least_for(5, 7);
-        assert!(least > 5 && filter.counters.iter().filter(|count| **count >= least).count() <= 7, "{least}");
+        assert!(
+            least > 5 && filter.counters.iter().filter(|count| count.load(Ordering::Relaxed) >= least).count() <= 7,
+            "{least}"
+        );
     }
 }

@@ -175,7 +175,7 @@ pub(crate) struct FineFound {
     pub(crate) template_bytes: Vec<u64>,
     parts: Parts,
     expansions: Expansions,
-    /// The contents of candidates, and the chunks that the sites were asked for; both ascend.
+    /// The contents that may have frames, and those of their chunks that the sites were asked for; both ascend.
     contents: Vec<u32>,
     chunks: Vec<Tag>,
 }
@@ -277,8 +277,11 @@ impl Task<'_> {
         let with = Measuring { expansions: &expansions, parts: &parts, of_contents: &of_templates };
         let (measured, covered) = self.measured_finely(&candidates.pairs, with)?;
         self.add_coverage(covered, (&expansions, &parts), &mut found.overlap)?;
+        let kinds = self.kinds(coarse, &measured, &of_templates)?;
+        let contents = self.contents_with_loose_links(coarse, (&measured, &of_templates), &kinds)?;
+        let chunks = self.chunks_of(&contents, &chunks)?;
         let compared = Compared { contents: &contents, chunks: &chunks, expansions: &expansions };
-        self.find_frames(&compared, (coarse, &measured), &spread, &mut parts)?;
+        self.find_frames(&compared, &kinds, &spread, &mut parts)?;
         let of_contents = self.part_bytes(&parts)?;
         let with = Measuring { expansions: &expansions, parts: &parts, of_contents: &of_contents };
         let figures = FineFigures {
@@ -288,7 +291,7 @@ impl Task<'_> {
             roots,
             template_rows: round.template_rows.len() as u64,
             frames: Vec::new(),
-            outside: self.measured_outside(&measured, with)?,
+            outside: self.measured_outside((&measured, &kinds), with)?,
         };
         tracing::info!(
             candidates = candidates.pairs.len(),

@@ -156,7 +156,8 @@ impl RunReader {
         self.next += 1;
     }
 
-    /// Passes the records of all lesser tags by a binary search, which reads few blocks.
+    /// Passes the records of all lesser tags. It looks in the block at hand, in the next one, then twice as far with each step, and
+    /// ends with a binary search: one tag reads few blocks, and many tags, one after the other, read each block about once.
     ///
     /// # Errors
     ///
@@ -165,6 +166,22 @@ impl RunReader {
         let per_block = u64::from(BLOCK_RECORDS);
         // Records before `least` are passed; the record at `most`, if there is one, is not.
         let (mut least, mut most) = (self.next, self.end);
+        let mut passed_blocks = 0_u64;
+        while least < most {
+            let step = passed_blocks.max(1);
+            let last = (least / per_block + step) * per_block - 1;
+            if last >= most {
+                break;
+            }
+            self.next = last;
+            let Some(found) = self.peek()? else { break };
+            if found.tag >= tag {
+                most = last;
+                break;
+            }
+            least = last + 1;
+            passed_blocks += step;
+        }
         while least < most {
             // The first record of the block in the middle, or where one block is left, the record in the middle of it.
             let middle = least + (most - least) / 2;

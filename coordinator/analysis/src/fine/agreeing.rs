@@ -1,6 +1,10 @@
 //! Candidates by their sketches: pairs of contents that have no chunk in common by which they would be found, and neither place nor
 //! name, but many of the same windows of 32 bytes. A renamed document with an edit in every chunk is found by them.
 //!
+//! They are for contents that *seek* a partner: those that have none in another repository yet, neither a copy nor a known pair whose
+//! sketch agrees with half of their slots. At least one content of a proposed pair seeks, so that two versions of a tree, whose documents
+//! found each other by their places, propose few pairs more.
+//!
 //! A slot in which two sketches have the same value counts for [`VALUE_HOLDERS_MAX`] divided by the number of contents that have the value,
 //! rounded down: a value that few have says more. One that more contents have than that is boilerplate, and counts for no pair. A pair is
 //! proposed if its slots come to [`AGREEMENT_MIN`] or more. Of the pairs that are proposed, each content takes the first
@@ -13,6 +17,7 @@ use std::cmp::Reverse;
 use cognate_fingerprint::SKETCH_SLOTS;
 use cognate_similarity::{ContentIndex, Error as EngineError, Link, SpillFolder};
 
+use super::coverage::roots_of;
 use super::pair::{Pair, ascending, is_compared};
 use crate::compare::Task;
 use crate::error::Error;
@@ -43,7 +48,9 @@ impl Task<'_> {
         let contents = &self.subject.frozen.contents;
         let slots = u32::try_from(SKETCH_SLOTS).expect("a few slots");
         let spill = SpillFolder::new(self.spill_dir);
-        let sums = self.pair_sums(&spill, slots, &|slot, visit| pairs_of_slot(self.subject, slot as usize, visit))?;
+        let seeks = seeking(self.subject, known);
+        let find = |slot, visit: &mut FoundPair<'_>| pairs_of_slot(self.subject, &seeks, slot as usize, visit);
+        let sums = self.pair_sums(&spill, slots, &find)?;
         let mut partners = Partners(vec![Vec::new(); contents.len()]);
         let mut proposed = 0;
         self.each_pair_sum(&sums, |link| {
@@ -58,11 +65,34 @@ impl Task<'_> {
     }
 }
 
-/// Visits every pair of contents that have the same value of a slot, each with what the slot counts for.
+/// Takes a pair that a slot proposes.
+type FoundPair<'a> = dyn FnMut(Link) -> Result<(), EngineError> + 'a;
+
+/// Of every content, whether it seeks a partner. In a scan of one repository, a partner is one in the same.
+fn seeking(subject: &Subject<'_>, known: &[Pair]) -> Vec<bool> {
+    let contents = &subject.frozen.contents;
+    let is_alone = subject.frozen.roots.len() < 2;
+    let has_copies = |content| !is_alone && roots_of(subject, content).len() > 1;
+    let mut seeks: Vec<bool> = (0..).zip(contents).map(|(content, _)| !has_copies(content)).collect();
+    for (a, b) in known {
+        if !is_alone && roots_of(subject, *a) == roots_of(subject, *b) {
+            continue;
+        }
+        let [of_a, of_b] = [a, b].map(|content| &contents[*content as usize].sketch);
+        let agreement = of_a.agreement(of_b);
+        for (content, sketch) in [(a, of_a), (b, of_b)] {
+            seeks[*content as usize] &= 2 * agreement < sketch.slots().count();
+        }
+    }
+    seeks
+}
+
+/// Visits every pair of contents that have the same value of a slot and of which one seeks, each with what the slot counts for.
 fn pairs_of_slot(
     subject: &Subject<'_>,
+    seeks: &[bool],
     slot: usize,
-    visit: &mut dyn FnMut(Link) -> Result<(), EngineError>,
+    visit: &mut FoundPair<'_>,
 ) -> Result<(), EngineError> {
     let mut holders: Vec<(u32, u32)> = Vec::new();
     for (number, content) in (0..).zip(&subject.frozen.contents) {
@@ -74,7 +104,7 @@ fn pairs_of_slot(
     for same in holders.chunk_by(|a, b| a.0 == b.0).filter(|same| same.len() <= VALUE_HOLDERS_MAX) {
         let shared_bytes = (VALUE_HOLDERS_MAX / same.len()) as u64;
         for (place, (_, a)) in same.iter().enumerate() {
-            for (_, b) in &same[place + 1..] {
+            for (_, b) in same[place + 1..].iter().filter(|(_, b)| seeks[*a as usize] || seeks[*b as usize]) {
                 visit(Link { a: ContentIndex(*a), b: ContentIndex(*b), shared_bytes })?;
             }
         }

@@ -1,7 +1,6 @@
 //! The fine chunks of chunks, in a file: a record for each chunk, and at the end a checksum of everything before it. The file
 //! stays with the latest scan of its kind, so that a scan of the same documents asks for nothing again.
 
-use std::collections::HashMap;
 use std::fs::File;
 use std::io::{self, BufReader, BufWriter, Read as _, Write as _};
 use std::os::unix::fs::FileExt as _;
@@ -10,6 +9,7 @@ use std::path::{Path, PathBuf};
 use cognate_durable::whole::Draft;
 use cognate_fingerprint::{FineChunk, Tag};
 use cognate_proto::fine::Expansion;
+use foldhash::{HashMap, HashMapExt as _};
 
 use crate::error::Error;
 

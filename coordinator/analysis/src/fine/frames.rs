@@ -2,14 +2,15 @@
 //!
 //! Contents of which each has four fifths of the other are one kind, so that versions and near-duplicates count once, however
 //! many they are. A row is part of a frame if contents of [`kinds_min`] kinds have it of which frames are less than four fifths, and
-//! these are not fewer than the others: what is most of a document is what it is about. Rows are counted over the compared contents, in
+//! these are not fewer than the others: what is most of a document is what it is about. Rows are counted over the contents that have a link to another kind, in
 //! two passes: one bounds each count from above in a fixed amount of memory, the second is exact for rows that may reach the least.
 
 use std::collections::{HashMap, HashSet};
 
 use cognate_fingerprint::{Feature, Tag};
 use cognate_similarity::frame::{FrameRow, RowFilter, rows};
-use cognate_similarity::{Link, LinkFile};
+use cognate_similarity::{Link, LinkFile, Posting};
+use foldhash::HashMapExt as _;
 
 use super::expansions::Expansions;
 use super::links::MeasuredPair;
@@ -19,6 +20,7 @@ use crate::by_tag::by_tag;
 use crate::compare::Task;
 use crate::error::Error;
 use crate::kinds::{Kinds, Seen};
+use crate::pairs::Held;
 
 /// The least number of kinds that have a part of a frame.
 const KINDS_MIN: u32 = 8;
@@ -42,13 +44,13 @@ fn is_most(bytes: u64, of: u64) -> bool {
 pub(super) struct Compared<'a> {
     /// Ascending.
     pub(super) contents: &'a [u32],
-    /// The chunks that the sites were asked for, ascending.
+    /// Those of their chunks that the sites were asked for, ascending.
     pub(super) chunks: &'a [Tag],
     pub(super) expansions: &'a Expansions,
 }
 
 /// Number of kinds that have each row.
-type RowCounts = HashMap<FrameRow, u32>;
+type RowCounts = foldhash::HashMap<FrameRow, u32>;
 
 impl Task<'_> {
     /// The chunks that contents of many kinds have, each with the first of them. Sites cut them again as well, so that frames are known
@@ -73,11 +75,42 @@ impl Task<'_> {
         Ok(spread)
     }
 
+    /// The contents that have a link to one of another kind, ascending: no other link rests on a frame.
+    pub(super) fn contents_with_loose_links(
+        &self,
+        coarse: &LinkFile,
+        (measured, of_templates): (&[MeasuredPair], &[PartBytes]),
+        kinds: &[u32],
+    ) -> Result<Vec<u32>, Error> {
+        let mut is_loose = vec![false; kinds.len()];
+        let mut add = |a: u32, b: u32| {
+            if kinds[a as usize] != kinds[b as usize] {
+                is_loose[a as usize] = true;
+                is_loose[b as usize] = true;
+            }
+        };
+        coarse.for_each(|link| add(link.a.0, link.b.0))?;
+        measured.iter().filter_map(|pair| self.link_of(pair, of_templates)).for_each(|link| add(link.a.0, link.b.0));
+        Ok((0..).zip(is_loose).filter_map(|(content, is_loose)| is_loose.then_some(content)).collect())
+    }
+
+    /// Those of the chunks, which ascend, that any of the contents has.
+    pub(super) fn chunks_of(&self, contents: &[u32], chunks: &[Tag]) -> Result<Vec<Tag>, Error> {
+        let mut found = Vec::new();
+        by_tag(&self.subject.frozen.shards, |postings| {
+            let has_it = |posting: &Posting| contents.binary_search(&posting.content.0).is_ok();
+            if chunks.binary_search(&postings[0].tag).is_ok() && postings.iter().any(has_it) {
+                found.push(postings[0].tag);
+            }
+        })?;
+        Ok(found)
+    }
+
     /// Finds the frames of the compared contents, outside of templates, into `parts`.
     pub(super) fn find_frames(
         &self,
         compared: &Compared<'_>,
-        (coarse, measured): (&LinkFile, &[MeasuredPair]),
+        kinds: &[u32],
         spread: &[WantedChunk],
         parts: &mut Parts,
     ) -> Result<(), Error> {
@@ -85,19 +118,17 @@ impl Task<'_> {
         if compared.contents.len() < least as usize {
             return Ok(());
         }
-        let of_templates = self.part_bytes(parts)?;
-        let kinds = self.kinds(coarse, measured, &of_templates)?;
         // Those of a kind follow each other.
         let mut contents = compared.contents.to_vec();
         contents.sort_unstable_by_key(|content| (kinds[*content as usize], *content));
-        let filter = self.row_filter(compared, &contents, parts)?;
+        let filter = self.row_filter(compared, (&contents, kinds), parts)?;
         let counted_from = filter.least_for(u16::try_from(least).unwrap_or(u16::MAX), COUNTED_ROWS_MAX);
         let mut counts =
-            self.row_counts(compared, (&contents, &kinds), parts, &|row| filter.may_reach(row, counted_from))?;
+            self.row_counts(compared, (&contents, kinds), parts, &|row| filter.may_reach(row, counted_from))?;
         drop(filter);
         counts.retain(|_, count| *count >= least);
         let tags: Vec<Tag> = spread.iter().map(|chunk| chunk.tag).collect();
-        let chunk_counts = self.chunk_counts(&tags, &kinds, &contents)?;
+        let chunk_counts = self.chunk_counts(&tags, kinds, &contents)?;
         parts.frame_rows = counts.keys().copied().collect();
         let is_spread = |chunk: &&WantedChunk| chunk_counts.get(&chunk.tag).is_some_and(|count| *count >= least);
         parts.frame_chunks = spread.iter().filter(is_spread).map(|chunk| (chunk.tag, chunk.length_bytes)).collect();
@@ -105,9 +136,9 @@ impl Task<'_> {
         let light = self.light(&contents, &self.part_bytes(parts)?);
         if light.len() < contents.len() {
             let kept = |light: u32, all: u32| light >= least && 2 * light >= all;
-            let rows = self.row_counts(compared, (&light, &kinds), parts, &|row| counts.contains_key(&row))?;
+            let rows = self.row_counts(compared, (&light, kinds), parts, &|row| counts.contains_key(&row))?;
             parts.frame_rows.retain(|row| rows.get(row).is_some_and(|count| kept(*count, counts[row])));
-            let chunks = self.chunk_counts(&tags, &kinds, &light)?;
+            let chunks = self.chunk_counts(&tags, kinds, &light)?;
             parts.frame_chunks.retain(|tag, _| chunks.get(tag).is_some_and(|count| kept(*count, chunk_counts[tag])));
             parts.measure(compared.chunks, compared.expansions)?;
         }
@@ -123,7 +154,7 @@ impl Task<'_> {
     }
 
     /// The kind of every content.
-    fn kinds(
+    pub(super) fn kinds(
         &self,
         coarse: &LinkFile,
         measured: &[MeasuredPair],
@@ -156,13 +187,18 @@ impl Task<'_> {
         contents.iter().filter(is_light).copied().collect()
     }
 
-    fn row_filter(&self, compared: &Compared<'_>, contents: &[u32], parts: &Parts) -> Result<RowFilter, Error> {
+    /// Bounds the number of kinds that have each row. The contents of a kind follow each other.
+    fn row_filter(
+        &self,
+        compared: &Compared<'_>,
+        (contents, kinds): (&[u32], &[u32]),
+        parts: &Parts,
+    ) -> Result<RowFilter, Error> {
         let weights = contents.iter().map(|content| self.subject.frozen.contents[*content as usize].weight);
-        let mut filter = RowFilter::new(weights.sum::<u64>() / FINE_BYTES_MEAN);
-        let mut found = Vec::new();
-        self.each_content(contents, &mut |_, features| {
-            compared.rows(features, parts, &mut found)?;
-            filter.add(&found);
+        let filter = RowFilter::new(weights.sum::<u64>() / FINE_BYTES_MEAN);
+        self.each_kind((contents, kinds), Vec::new, &|found: &mut Vec<FrameRow>, kind, held| {
+            compared.rows_of_kind((kind, held), parts, &|_| true, found)?;
+            filter.add(found);
             Ok(())
         })?;
         Ok(filter)
@@ -174,22 +210,19 @@ impl Task<'_> {
         compared: &Compared<'_>,
         (contents, kinds): (&[u32], &[u32]),
         parts: &Parts,
-        may_count: &dyn Fn(FrameRow) -> bool,
+        may_count: &(dyn Fn(FrameRow) -> bool + Sync),
     ) -> Result<RowCounts, Error> {
-        let mut counts: HashMap<FrameRow, (u32, u32)> = HashMap::new();
-        let mut found = Vec::new();
-        self.each_content(contents, &mut |content, features| {
-            compared.rows(features, parts, &mut found)?;
-            let kind = kinds[content as usize];
-            for row in found.iter().filter(|row| may_count(**row)) {
-                let (count, last) = counts.entry(*row).or_insert((0, u32::MAX));
-                if *last != kind {
-                    (*count, *last) = (*count + 1, kind);
-                }
-            }
+        let begin = <(Vec<FrameRow>, RowCounts)>::default;
+        let of_threads = self.each_kind((contents, kinds), begin, &|(found, counts), kind, held| {
+            compared.rows_of_kind((kind, held), parts, may_count, found)?;
+            found.iter().for_each(|row| *counts.entry(*row).or_default() += 1);
             Ok(())
         })?;
-        Ok(counts.into_iter().map(|(row, (count, _))| (row, count)).collect())
+        let mut all = RowCounts::new();
+        for (row, count) in of_threads.into_iter().flat_map(|(_, counts)| counts) {
+            *all.entry(row).or_default() += count;
+        }
+        Ok(all)
     }
 
     fn chunk_counts(&self, tags: &[Tag], kinds: &[u32], contents: &[u32]) -> Result<HashMap<Tag, u32>, Error> {
@@ -207,6 +240,44 @@ impl Compared<'_> {
     /// The rows of a content outside of templates, each once and ascending.
     pub(super) fn rows(&self, features: &[Feature], parts: &Parts, found: &mut Vec<FrameRow>) -> Result<(), Error> {
         found.clear();
+        self.add_rows(features, parts, &|_| true, found)?;
+        found.sort_unstable();
+        found.dedup();
+        Ok(())
+    }
+
+    /// Those of the contents of a kind that may count, each once and ascending.
+    fn rows_of_kind(
+        &self,
+        (kind, held): (&[u32], &Held),
+        parts: &Parts,
+        may_count: &dyn Fn(FrameRow) -> bool,
+        found: &mut Vec<FrameRow>,
+    ) -> Result<(), Error> {
+        found.clear();
+        let mut distinct = 0;
+        for content in kind {
+            self.add_rows(held.of(*content), parts, may_count, found)?;
+            // Versions have nearly all rows in common, and may be many.
+            if found.len() > 2 * distinct {
+                found.sort_unstable();
+                found.dedup();
+                distinct = found.len();
+            }
+        }
+        found.sort_unstable();
+        found.dedup();
+        Ok(())
+    }
+
+    fn add_rows(
+        &self,
+        features: &[Feature],
+        parts: &Parts,
+        may_count: &dyn Fn(FrameRow) -> bool,
+        found: &mut Vec<FrameRow>,
+    ) -> Result<(), Error> {
+        let is_counted = |row: &FrameRow| !parts.template_rows.contains(row) && may_count(*row);
         let mut last = None;
         for feature in features {
             // Chunks that an earlier comparison asked for alone must not count: the result would depend on it.
@@ -214,10 +285,8 @@ impl Compared<'_> {
                 continue;
             }
             let Some(fine) = self.expansions.get(&feature.tag)? else { continue };
-            found.extend(rows(&fine).map(|(_, row)| row).filter(|row| !parts.template_rows.contains(row)));
+            found.extend(rows(&fine).map(|(_, row)| row).filter(is_counted));
         }
-        found.sort_unstable();
-        found.dedup();
         Ok(())
     }
 }

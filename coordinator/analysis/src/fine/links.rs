@@ -1,12 +1,12 @@
 //! The links of a layer after its candidates were measured by fine chunks.
 
-use std::collections::HashMap;
 use std::path::Path;
 use std::sync::Arc;
 
 use cognate_fingerprint::{Feature, FineChunk, Tag};
 use cognate_similarity::fine::{ChunkCount, FineMeasure, Part, SharedBytes};
 use cognate_similarity::{Binding, ContentIndex, Error as EngineError, Link, LinkFile, LinkWriter, OmittedLinks};
+use foldhash::HashMap;
 
 use super::coverage::{Covered, roots_of};
 use super::expansions::Expansions;
@@ -105,14 +105,17 @@ impl Task<'_> {
         Ok((all, covered))
     }
 
-    /// Of the pairs that are links and whose contents both have frames, what they have in common outside of them.
+    /// Of the pairs that are links between contents of two kinds which both have frames, what they have in common outside of them.
     pub(super) fn measured_outside(
         &self,
-        measured: &[MeasuredPair],
+        (measured, kinds): (&[MeasuredPair], &[u32]),
         with: Measuring<'_>,
     ) -> Result<Vec<OutsideLink>, Error> {
         let has_frame = |content: u32| with.of_contents[content as usize].frame > 0;
-        let links = measured.iter().filter(|pair| has_frame(pair.a) && has_frame(pair.b));
+        let may_rest = |pair: &&MeasuredPair| {
+            has_frame(pair.a) && has_frame(pair.b) && kinds[pair.a as usize] != kinds[pair.b as usize]
+        };
+        let links = measured.iter().filter(may_rest);
         let links: Vec<(u32, u32)> =
             links.filter(|pair| self.link_of(pair, with.of_contents).is_some()).map(|pair| (pair.a, pair.b)).collect();
         let found = self.each_pair(&links, Pairs::default, &|found: &mut Pairs, pair, of_a, of_b| {

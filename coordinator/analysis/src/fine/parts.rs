@@ -1,10 +1,11 @@
 //! What fine chunks are part of: a template that is in force, a frame that the scan finds, or a content's own text.
 
-use std::collections::{BTreeMap, HashMap, HashSet};
+use std::collections::BTreeMap;
 
 use cognate_fingerprint::{FineChunk, Tag};
 use cognate_similarity::fine::{ByChunks, Part, SharedBytes};
-use cognate_similarity::frame::{FrameRow, mark};
+use cognate_similarity::frame::{FrameRow, RowSet, mark};
+use foldhash::HashMap;
 
 use super::expansions::Expansions;
 use crate::compare::Task;
@@ -21,9 +22,9 @@ pub(super) struct PartBytes {
 #[derive(Default)]
 pub(super) struct Parts {
     /// Rows of the templates in force.
-    pub(super) template_rows: HashSet<FrameRow>,
+    pub(super) template_rows: RowSet,
     /// Rows of frames.
-    pub(super) frame_rows: HashSet<FrameRow>,
+    pub(super) frame_rows: RowSet,
     /// Chunks that are frame from end to end, with their lengths.
     pub(super) frame_chunks: BTreeMap<Tag, u32>,
     /// Of the chunks that have any, the bytes.
@@ -38,9 +39,10 @@ impl Parts {
 
     /// What the fine chunks of a chunk are part of; nothing if all are the content's own.
     pub(super) fn of_chunk(&self, tag: &Tag, fine: &[FineChunk]) -> Vec<Part> {
-        if !self.bytes.contains_key(tag) {
-            return Vec::new();
-        }
+        if self.bytes.contains_key(tag) { self.marked(tag, fine) } else { Vec::new() }
+    }
+
+    fn marked(&self, tag: &Tag, fine: &[FineChunk]) -> Vec<Part> {
         let mut parts = vec![Part::Own; fine.len()];
         mark(&mut parts, fine, &self.template_rows, Part::Template);
         match self.frame_chunks.contains_key(tag) {
@@ -50,28 +52,31 @@ impl Parts {
         parts
     }
 
-    /// Finds the bytes of these chunks that are part of templates and frames.
+    /// Finds the bytes of these chunks that are part of templates and frames. Of others, those of templates stay as they are known.
     pub(super) fn measure(&mut self, chunks: &[Tag], expansions: &Expansions) -> Result<(), Error> {
-        self.bytes.clear();
+        self.bytes.retain(|_, bytes| {
+            bytes.frame = 0;
+            bytes.template > 0
+        });
         for (tag, length_bytes) in &self.frame_chunks {
             self.bytes.insert(*tag, PartBytes { template: 0, frame: u64::from(*length_bytes) });
         }
-        if self.template_rows.is_empty() && self.frame_rows.is_empty() && self.frame_chunks.is_empty() {
+        if self.template_rows.is_empty() && self.frame_rows.is_empty() {
             return Ok(());
         }
         for tag in chunks {
             let Some(fine) = expansions.get(tag)? else { continue };
-            let known = self.bytes.insert(*tag, PartBytes::default());
-            let parts = self.of_chunk(tag, &fine);
-            let sum = |wanted: Part| {
-                let of_part = fine.iter().zip(&parts).filter(|(_, part)| **part == wanted);
-                of_part.map(|(fine, _)| u64::from(fine.length_bytes)).sum::<u64>()
-            };
-            let found = PartBytes { template: sum(Part::Template), frame: sum(Part::Frame) };
-            match (found == PartBytes::default(), known) {
-                (false, _) => drop(self.bytes.insert(*tag, found)),
-                (true, Some(known)) => drop(self.bytes.insert(*tag, known)),
-                (true, None) => drop(self.bytes.remove(tag)),
+            let mut found = PartBytes::default();
+            for (part, fine) in self.marked(tag, &fine).into_iter().zip(&fine) {
+                match part {
+                    Part::Own => {}
+                    Part::Template => found.template += u64::from(fine.length_bytes),
+                    Part::Frame => found.frame += u64::from(fine.length_bytes),
+                }
+            }
+            match found == PartBytes::default() {
+                true => drop(self.bytes.remove(tag)),
+                false => drop(self.bytes.insert(*tag, found)),
             }
         }
         Ok(())
@@ -134,7 +139,7 @@ mod tests {
         let chunk = |number: u8, count| ChunkCount { tag: Tag([number; 16]), length_bytes: 100, count };
         let bytes = [(1, 30, 20), (2, 0, 100)]
             .map(|(number, template, frame)| (Tag([number; 16]), PartBytes { template, frame }));
-        let parts = Parts { bytes: bytes.into(), ..Parts::default() };
+        let parts = Parts { bytes: bytes.into_iter().collect(), ..Parts::default() };
         let found =
             ByChunks { shared_bytes: 400, common: vec![chunk(1, 2), chunk(2, 1), chunk(3, 1)], ..ByChunks::default() };
         let SharedBytes { all, outside_templates, outside_frames } = parts.of_common(&found);

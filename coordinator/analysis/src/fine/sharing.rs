@@ -14,7 +14,7 @@ use crate::compare::Task;
 use crate::error::Error;
 
 /// The most candidates of a content by the bytes that they share.
-pub(super) const SHARING_MAX: u32 = 8;
+pub(super) const SHARING_MAX: u32 = 4;
 /// The most contents of a chunk that proposes pairs: a chunk that more contents have is boilerplate.
 pub(super) const NEAR_HOLDERS_MAX: usize = 16;
 /// The share of the threshold that near pairs reach: one in so many.

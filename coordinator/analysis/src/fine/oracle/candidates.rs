@@ -123,11 +123,14 @@ pub(super) fn proposed(tree: &Tree, contents: &[Facts]) -> Proposed {
         proposed.candidates().into_iter().chain(links.iter().chain(&near).map(|(_, pair)| *pair)).collect();
     let is_placed: BTreeSet<Pair> = proposed.placed.iter().chain(&proposed.aligned).copied().collect();
     proposed.cut_sharing.retain(|pair| !is_placed.contains(pair));
-    agree(&mut proposed, contents, &pairs().filter(|pair| !known.contains(pair)).collect::<Vec<_>>(), &payloads);
+    let seeks = seeking(tree, contents, &known);
+    let sought = |(a, b): &Pair| seeks.contains(a) || seeks.contains(b);
+    let unknown: Vec<Pair> = pairs().filter(|pair| !known.contains(pair) && sought(pair)).collect();
+    agree(&mut proposed, contents, &unknown, &payloads);
     proposed
 }
 
-/// Takes links and then the pairs near them as long as one content of a pair has fewer than eight.
+/// Takes links and then the pairs near them as long as one content of a pair has fewer than four.
 fn share_out(proposed: &mut Proposed, payloads: &[u64], (links, near): (&[Strength], &[Strength])) {
     let mut taken: BTreeMap<u32, u32> = BTreeMap::new();
     let kinds = links.iter().map(|link| (true, link)).chain(near.iter().map(|near| (false, near)));
@@ -136,7 +139,7 @@ fn share_out(proposed: &mut Proposed, payloads: &[u64], (links, near): (&[Streng
             continue;
         }
         let count = |content: &u32| taken.get(content).copied().unwrap_or(0);
-        if count(a).min(count(b)) >= 8 {
+        if count(a).min(count(b)) >= 4 {
             proposed.cut_sharing.push((*a, *b));
             continue;
         }
@@ -207,6 +210,35 @@ fn aligned(tree: &Tree, contents: &[Facts], pairs: &BTreeSet<Pair>) -> Vec<Pair>
     let found: BTreeSet<Pair> =
         numbers.map(|(a, b)| (a.min(b), a.max(b))).filter(|pair| pairs.contains(pair)).collect();
     found.into_iter().collect()
+}
+
+/// The contents without a copy in another repository, and without a known partner there with whom half of their slots agree.
+fn seeking(tree: &Tree, contents: &[Facts], known: &BTreeSet<Pair>) -> BTreeSet<u32> {
+    let is_control = |path: &str| {
+        !tree.options.control.is_empty() && path.rsplit('/').next().is_some_and(|name| name.starts_with("control-"))
+    };
+    let roots = |content: u32| -> BTreeSet<usize> {
+        let documents = contents[content as usize].documents.iter();
+        documents.filter(|(_, path)| !is_control(path)).map(|(root, _)| *root).collect()
+    };
+    let several = tree.repositories.len() > 1;
+    let filled = |content: u32| {
+        let value = |slot: &usize| contents[content as usize].content.sketch.value(*slot);
+        (0..SKETCH_SLOTS).filter(|slot| value(slot).is_some()).count()
+    };
+    let equal = |a: u32, b: u32| {
+        let value = |content: u32, slot| contents[content as usize].content.sketch.value(slot);
+        (0..SKETCH_SLOTS).filter(|slot| value(a, *slot).is_some() && value(a, *slot) == value(b, *slot)).count()
+    };
+    let has_partner = |content: u32| {
+        let partners = known.iter().filter(|(a, b)| *a == content || *b == content);
+        let mut partners = partners.map(|(a, b)| if *a == content { *b } else { *a });
+        partners
+            .any(|other| (!several || roots(content) != roots(other)) && 2 * equal(content, other) >= filled(content))
+    };
+    let has_copy = |content: u32| several && roots(content).len() > 1;
+    let all = 0..u32::try_from(contents.len()).unwrap();
+    all.filter(|content| !has_copy(*content) && !has_partner(*content)).collect()
 }
 
 /// Pairs whose sketches agree enough, of which one content has the other among its first eight. A slot counts for the more, the fewer
