@@ -10,11 +10,12 @@ use crate::human::{count, points};
 /// Sites that are named in a sentence.
 const NAMED_MAX: usize = 5;
 
-/// A sentence on how far the shares of a result are from the truth, and one for each reason why sites measured less than they
-/// were asked; none where the method has no chunks.
+/// A sentence on how far the shares of a result are from the truth, one on the pairs that it is not about, and one for each reason why
+/// sites measured less than they were asked; none where the method has no chunks.
 pub fn expected_error(scan: &ScanSection) -> Vec<String> {
     let Some(expected) = scan.run.as_ref().and_then(|run| run.expected_error.as_ref()) else { return Vec::new() };
     let mut sentences = vec![within(expected)];
+    sentences.extend(scan.fine.as_ref().and_then(|fine| omitted(fine.omitted_pairs)));
     sentences.extend(too_few(expected));
     let mut by_reason: BTreeMap<&str, Vec<&ExactSiteRow>> = BTreeMap::new();
     for site in &expected.sites {
@@ -35,6 +36,14 @@ fn within(expected: &ExpectedError) -> String {
         of_pairs(*pairs),
         if expected.source == "sites" { "at these sites" } else { "of public documents" },
     )
+}
+
+/// The pairs that the figures are not about.
+fn omitted(pairs: u64) -> Option<String> {
+    let (of_pairs, were) = (of_pairs(pairs), if pairs == 1 { "was" } else { "were" });
+    (pairs > 0).then(|| {
+        format!("{of_pairs} of documents with closer relatives {were} compared by whole chunks alone, and may share more than is reported.")
+    })
 }
 
 /// The reason why the figures are not those of the sites of the scan.
@@ -73,6 +82,14 @@ mod tests {
     use cognate_result::report::Ratio;
 
     use super::*;
+
+    #[test]
+    fn pairs_that_keep_the_figures_of_whole_chunks_are_counted_in_a_sentence() {
+        assert_eq!(omitted(0), None);
+        let one = "1 pair of documents with closer relatives was compared by whole chunks alone, and may share more than is reported.";
+        assert_eq!(omitted(1).as_deref(), Some(one));
+        assert!(omitted(95_175).unwrap().starts_with("95,175 pairs of documents with closer relatives were "));
+    }
 
     fn expected(pairs: u64, sites_pairs: u64, source: &'static str) -> ExpectedError {
         ExpectedError { median: Ratio(121), p90: Ratio(530), pairs, sites: Vec::new(), sites_pairs, source }

@@ -31,9 +31,7 @@ impl Task<'_> {
     ) -> Result<Candidates, Error> {
         let placed = placed_pairs(self.subject, alignment);
         let sharing = self.sharing_pairs(coarse)?;
-        let population = [&sharing.taken, &sharing.cut, &sharing.complete].into_iter().flatten();
-        let at_places = if sampling.takes_places() { &placed[..] } else { &[] };
-        population.chain(at_places).for_each(|(a, b)| sampling.add(*a, *b));
+        sampling.add_all(&sharing, &placed);
         let is_placed = |pair: &Pair| placed.binary_search(pair).is_ok();
         let cut = sharing.cut.iter().filter(|pair| !is_placed(pair)).count() as u64;
         let known = ascending([&placed[..], &sharing.taken, &sharing.cut, &sharing.complete].concat());

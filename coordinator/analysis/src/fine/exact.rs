@@ -62,11 +62,7 @@ impl Task<'_> {
         round: &FineRound<'_>,
     ) -> Result<ExactFigures, Error> {
         let mut sampling = Sampling::of(self.subject);
-        coarse.for_each(|link| sampling.add(link.a.0, link.b.0))?;
-        self.near_pairs()?.iter().for_each(|link| sampling.add(link.a.0, link.b.0));
-        if sampling.takes_places() {
-            placed_pairs(self.subject, alignment).into_iter().for_each(|(a, b)| sampling.add(a, b));
-        }
+        sampling.add_all(&self.sharing_pairs(coarse)?, &placed_pairs(self.subject, alignment));
         self.exact(&sampling.finish(), &[], &Failures::new(), round)
     }
 

@@ -142,9 +142,9 @@ fn a_scan_is_found_as_the_text_of_its_contract_and_every_format_marks_it() {
     assert!(text.text().contains("b: fax.tif (recognised text)"), "{}", text.text());
     assert!(text.text().contains("b/main: 2 compared by recognised text (tesseract "), "{}", text.text());
     assert!(text.text().contains("a program recognised the text"), "{}", text.text());
-    for format in ["csv", "loadfile"] {
+    for (format, column) in [("csv", "recognised"), ("loadfile", "RecognisedText")] {
         let listed = report(format);
-        let column = listed.text().lines().next().unwrap().split(',').position(|name| name == "recognised").unwrap();
+        let column = listed.text().lines().next().unwrap().split(',').position(|name| name == column).unwrap();
         let marked = |name: &str| {
             listed.text().lines().any(|line| line.contains(name) && line.split(',').nth(column) == Some("yes"))
         };

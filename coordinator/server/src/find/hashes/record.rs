@@ -6,6 +6,7 @@ use cognate_proto::v1::FileHashState;
 use serde::{Deserialize, Serialize};
 
 use super::{HashAnswer, HashCoverage, HashHit, HashHolder, Listed};
+use crate::find::record::HolderRow;
 pub use cognate_result::report::time;
 
 /// The schema of the object.
@@ -81,7 +82,7 @@ pub struct HashRow {
     /// The hash, in hexadecimal digits.
     pub hash: String,
     /// The first files that have it.
-    pub holders: Vec<HolderRow>,
+    pub holders: Vec<FileRow>,
     /// The kind of the hash.
     pub kind: String,
     /// The names that the list has for it.
@@ -90,20 +91,10 @@ pub struct HashRow {
 
 /// A file that has a hash.
 #[derive(Serialize, Deserialize, Debug)]
-pub struct HolderRow {
-    /// The time of its last change.
-    pub modified: String,
-    /// The site's party.
-    pub party: String,
-    /// Its path.
-    pub path: String,
-    /// Set if the path is percent-escaped.
-    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
-    pub path_escaped: bool,
-    /// Its repository.
-    pub repository: String,
-    /// Its site.
-    pub site: String,
+pub struct FileRow {
+    /// Where it is.
+    #[serde(flatten)]
+    pub holder: HolderRow,
     /// Its size.
     pub size_bytes: u64,
     /// The word for its state since it was hashed.
@@ -160,26 +151,25 @@ impl HashRow {
             files: hit.files,
             files_omitted: hit.omitted(),
             hash: hash.to_string(),
-            holders: hit.holders.iter().map(HolderRow::from).collect(),
+            holders: hit.holders.iter().map(FileRow::from).collect(),
             kind: hash.kind().name().to_owned(),
             listed_as: listed.names.get(&number).cloned().unwrap_or_default(),
         }
     }
 }
 
-impl From<&HashHolder> for HolderRow {
-    fn from(holder: &HashHolder) -> HolderRow {
+impl From<&HashHolder> for FileRow {
+    fn from(holder: &HashHolder) -> FileRow {
         let (path, path_escaped) = escaped(holder.path.as_bytes());
-        HolderRow {
+        let place = HolderRow {
             modified: time(holder.modified),
             party: holder.party.clone(),
             path: path.into_owned(),
             path_escaped,
             repository: holder.repository.to_string(),
             site: holder.site.to_string(),
-            size_bytes: holder.size_bytes,
-            state: state(holder.state).to_owned(),
-        }
+        };
+        FileRow { holder: place, size_bytes: holder.size_bytes, state: state(holder.state).to_owned() }
     }
 }
 
