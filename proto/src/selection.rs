@@ -31,8 +31,8 @@ pub struct Selection {
     exclude: GlobSet,
 }
 
-/// The facts of a document by which a rule selects it. All who select give all of them, so that a fact that is added here
-/// does not compile until each of them gives it.
+/// The facts of a document by which a rule selects it. Whoever knows them gives all of them, so that a fact that is added here
+/// does not compile until it is given; [`Facts::of_path`] is for documents of which no more is known.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Facts<'a> {
     /// The path in its repository. A document inside of another has the path of the outermost file.

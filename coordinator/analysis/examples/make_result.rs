@@ -5,6 +5,7 @@
 #![expect(clippy::print_stderr, reason = "it talks to people")]
 
 use std::error::Error;
+use std::path::Path;
 
 use rusqlite::{Connection, Statement, params};
 
@@ -54,7 +55,10 @@ fn main() -> Result<(), Box<dyn Error>> {
     let arguments: Vec<String> = std::env::args().skip(1).collect();
     let file = arguments.first().ok_or("say which file to write")?;
     let number = |place: usize, otherwise: u64| arguments.get(place).map_or(Ok(otherwise), |word| word.parse::<u64>());
-    let (clusters, documents, sites) = (number(1, 100_000)?, number(2, 1_000_000)?, number(3, 6)?);
+    make(Path::new(file), number(1, 100_000)?, number(2, 1_000_000)?, number(3, 6)?)
+}
+
+fn make(file: &Path, clusters: u64, documents: u64, sites: u64) -> Result<(), Box<dyn Error>> {
     let mut numbers = Numbers(1);
     let mut contents = Vec::new();
     let mut links = Vec::new();
@@ -274,14 +278,14 @@ fn write_links(
     let mut of_content: Vec<Vec<&Document>> = vec![Vec::new(); contents.len()];
     documents.iter().for_each(|document| of_content[document.content as usize].push(document));
     let mut insert = out.prepare(
-        "INSERT INTO link (cluster, a, b, shared_bytes, relation, resemblance, a_in_b, b_in_a, estimated)
-         VALUES (?,?,?,?,'shares',?,?,?,0)",
+        "INSERT INTO link (cluster, a, b, shared_bytes, relation, resemblance, a_in_b, b_in_a, estimated, on_frame)
+         VALUES (?,?,?,?,'shares',?,?,?,0,0)",
     )?;
     let mut cluster_insert = out.prepare(
         "INSERT INTO cluster (id, name, members_digest, relation, representative, total_bytes, members, links, links_omitted,
            min_resemblance, mean_resemblance, max_resemblance, max_containment, shared_bytes, joined_bytes, redundant_bytes, documents,
-           sites, site_count, crosses, first_modified, last_modified, root, path, layer)
-         VALUES (?,?,?,?,?,?,?,?,0,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,0)",
+           sites, site_count, crosses, first_modified, last_modified, root, path, layer, frame_links, on_frame)
+         VALUES (?,?,?,?,?,?,?,?,0,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,0,0,0)",
     )?;
     let mut families = out.prepare(
         "INSERT INTO family (cluster, number, representative, min_resemblance, over_representative_only) VALUES (?,0,?,8000,0)",
@@ -375,4 +379,17 @@ fn write_places(out: &Connection, sites: u64) -> Result<(), Box<dyn Error>> {
         }
     }
     Ok(())
+}
+
+#[test]
+fn a_result_of_invented_documents_has_every_column_of_the_schema() {
+    let folder = tempfile::tempdir().unwrap();
+    let file = folder.path().join("result.sqlite");
+    make(&file, 10, 100, 3).unwrap();
+    let count = |table: &str| {
+        let sql = format!("SELECT count(*) FROM {table}");
+        Connection::open(&file).unwrap().query_row(&sql, [], |row| row.get::<_, u64>(0)).unwrap()
+    };
+    assert_eq!(count("cluster"), 10);
+    assert!(count("document") >= 100 && count("link") >= 10 && count("identical") > 0);
 }

@@ -64,7 +64,7 @@ impl<'a> Choice<'a> {
             return self.selection.selects(&Facts { path: path.as_bytes(), size_bytes });
         }
         let (_, file) = Part::of(self.view, index, path);
-        self.selection.selects(&Facts::of_path(file))
+        self.selection.selects(&Facts { path: file, size_bytes: None })
             && self.files.as_ref().is_none_or(|files| files.contains(&(root, file)))
     }
 

@@ -355,6 +355,8 @@ impl Layout {
 
 #[cfg(test)]
 mod tests {
+    use cognate_result::report::Ratio;
+
     use super::*;
 
     const EXPORTS: [Export; 3] = [Export::Csv, Export::Sheet, Export::Page];
@@ -373,6 +375,51 @@ mod tests {
             let keys: Vec<&str> = Layout::among(&ENTRIES, export).columns.iter().map(|column| column.key).collect();
             assert_eq!(keys, ["old", "new", "newer"]);
         }
+    }
+
+    /// A cluster with every field that may be absent.
+    fn cluster() -> ClusterSection {
+        ClusterSection {
+            documents: Vec::new(),
+            families: Vec::new(),
+            frame_links: Some(1),
+            id: "c".to_owned(),
+            joined_bytes: 1,
+            link_count: 1,
+            links: Vec::new(),
+            links_omitted: 0,
+            mean_resemblance: Ratio(1),
+            members_digest: "d".to_owned(),
+            min_resemblance: Ratio(1),
+            relation: "pair".to_owned(),
+            representative: 0,
+            rests_on_frame: Some(true),
+            sites: Vec::new(),
+            total_bytes: 1,
+            verdict: None,
+            view: Some("text".to_owned()),
+        }
+    }
+
+    #[test]
+    fn every_field_of_a_cluster_is_a_column_or_an_exception() {
+        /// Lists that have rows of their own, counts of what is left out of them, and the reason of `rests_on_frame`.
+        const EXCEPTIONS: [&str; 5] = ["documents", "families", "links_omitted", "link_count", "frame_links"];
+        let fields = serde_json::to_value(cluster()).unwrap();
+        for field in fields.as_object().unwrap().keys() {
+            let is_column = COLUMNS.iter().any(|entry| entry.key == field.as_str());
+            assert!(is_column != EXCEPTIONS.contains(&field.as_str()), "{field}");
+        }
+    }
+
+    #[test]
+    fn the_fields_of_a_cluster_are_in_the_order_of_their_names_since_the_digest_rests_on_it() {
+        let written = serde_json::to_string(&cluster()).unwrap();
+        let fields = serde_json::to_value(cluster()).unwrap();
+        let mut names: Vec<&String> = fields.as_object().unwrap().keys().collect();
+        names.sort_unstable();
+        let places: Vec<usize> = names.iter().map(|name| written.find(&format!("\"{name}\":")).unwrap()).collect();
+        assert!(places.is_sorted(), "{written}");
     }
 
     #[test]

@@ -10,6 +10,7 @@ use cognate_durable::whole::{PRIVATE, write_whole};
 use cognate_proto::batch::DocumentState;
 use cognate_proto::name::RepositoryName;
 use cognate_proto::path::{DocumentPath, printable};
+use cognate_proto::selection::SelectionRule;
 
 use super::status::{
     IndexStatus, RunningSync, SessionStatus, SiteStatus, UnreadableDocument, saved_status, status_file,
@@ -160,7 +161,8 @@ impl StatusTracker {
 
 /// Sets the fields that describe the request of a sync.
 fn describe(index: &mut IndexStatus, (repository, method_id, refined): IndexKey, job: &Job) {
-    let rule = job.selection.rule();
+    // By name, so that a field that is added to the rule is not lost here: scheduled syncs select by what is kept.
+    let SelectionRule { include, exclude, size_max_bytes } = job.selection.rule().clone();
     *index = IndexStatus {
         repository,
         method: job.method.name().to_owned(),
@@ -169,9 +171,9 @@ fn describe(index: &mut IndexStatus, (repository, method_id, refined): IndexKey,
         param: job.method.param(),
         method_id,
         refined,
-        include: rule.include.clone(),
-        exclude: rule.exclude.clone(),
-        size_max_bytes: rule.size_max_bytes,
+        include,
+        exclude,
+        size_max_bytes,
         follow_symlinks: job.follow_symlinks,
         ..std::mem::take(index)
     };

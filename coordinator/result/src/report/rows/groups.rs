@@ -93,7 +93,7 @@ pub struct ClusterDocument {
     /// The EDRM Message ID Hash of the first, where it is a message.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub message_id_hash: Option<String>,
-    /// Time of the last modification of the first.
+    /// Time of the last modification of the first, and of no other copy: of all copies the row of the cluster knows it.
     pub modified: String,
     /// The first one's path.
     pub path: String,
