@@ -18,10 +18,10 @@ struct Public {
     pairs: u64,
 }
 
-const BYTES_FINE: Public = Public { median: 128, p90: 528, pairs: 2155 };
-const BYTES_COARSE_1000: Public = Public { median: 7657, p90: 9304, pairs: 2155 };
+const BYTES_FINE: Public = Public { median: 207, p90: 727, pairs: 2155 };
+const BYTES_COARSE_1000: Public = Public { median: 7656, p90: 9304, pairs: 2155 };
 const BYTES_COARSE_100: Public = Public { median: 4088, p90: 7138, pairs: 2155 };
-const TEXT_FINE: Public = Public { median: 110, p90: 180, pairs: 24 };
+const TEXT_FINE: Public = Public { median: 131, p90: 213, pairs: 24 };
 const TEXT_COARSE_200: Public = Public { median: 2873, p90: 3699, pairs: 24 };
 const TEXT_COARSE_100: Public = Public { median: 1917, p90: 2482, pairs: 24 };
 
