@@ -75,14 +75,18 @@ pub fn write_private(path: &Path, bytes: &[u8]) -> Result<(), PrivateFileError> 
 mod tests {
     use super::*;
 
+    fn set_mode(path: &Path, mode: u32) {
+        use std::os::unix::fs::PermissionsExt as _;
+        std::fs::set_permissions(path, std::fs::Permissions::from_mode(mode)).unwrap();
+    }
+
     #[test]
     fn a_file_that_others_can_read_is_refused_with_its_mode() {
-        use std::os::unix::fs::PermissionsExt as _;
         let folder = tempfile::tempdir().unwrap();
         let path = folder.path().join("secret");
         write_private(&path, b"secret").unwrap();
         for (mode, refused) in [(0o600, false), (0o400, false), (0o640, true), (0o604, true), (0o660, true)] {
-            std::fs::set_permissions(&path, std::fs::Permissions::from_mode(mode)).unwrap();
+            set_mode(&path, mode);
             match read_private(&path) {
                 Ok(text) => assert!(!refused && *text == "secret", "{mode:o}"),
                 Err(error) => assert!(refused && error.to_string().contains(&format!("{mode:o}")), "{error}"),
@@ -110,5 +114,33 @@ mod tests {
         write_private(&path, b"secret").unwrap();
         assert_eq!(std::fs::metadata(&path).unwrap().mode() & 0o777, 0o600);
         assert_eq!(std::fs::read_dir(folder.path()).unwrap().count(), 1);
+    }
+
+    #[test]
+    fn what_cannot_be_read_or_written_is_named_with_its_cause() {
+        let folder = tempfile::tempdir().unwrap();
+        let missing = folder.path().join("missing");
+        set_mode(folder.path(), 0o700);
+        let errors = [
+            (&missing, read_private(&missing).unwrap_err(), io::ErrorKind::NotFound),
+            (&missing.join("x"), write_private(&missing.join("x"), b"").unwrap_err(), io::ErrorKind::NotFound),
+            (&folder.path().to_owned(), read_private(folder.path()).unwrap_err(), io::ErrorKind::IsADirectory),
+        ];
+        for (named, error, kind) in errors {
+            assert!(error.to_string().contains(&named.display().to_string()), "{error}");
+            let PrivateFileError::File { path, source } = error else { panic!("{error}") };
+            assert_eq!((&path, source.kind()), (named, kind));
+        }
+    }
+
+    #[test]
+    fn a_link_is_as_private_as_the_file_that_it_points_to() {
+        let folder = tempfile::tempdir().unwrap();
+        let (file, link) = (folder.path().join("secret"), folder.path().join("link"));
+        write_private(&file, b"").unwrap();
+        std::os::unix::fs::symlink(&file, &link).unwrap();
+        assert_eq!(*read_private(&link).unwrap(), "", "an empty text is one");
+        set_mode(&file, 0o644);
+        assert!(matches!(read_private(&link), Err(PrivateFileError::Open { mode: 0o644, path }) if path == link));
     }
 }

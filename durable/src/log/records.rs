@@ -88,7 +88,13 @@ impl Records {
     /// Fails if the file cannot be read.
     #[expect(clippy::should_implement_trait, reason = "anything but a record ends the iteration")]
     pub fn next(&mut self) -> io::Result<Next> {
-        let rest = self.length.saturating_sub(self.place.end);
+        // Outside of the records is neither an end nor a cut: whoever resumed there would lose them, or add zeros.
+        if self.place.end < self.format.start().end {
+            return Ok(Next::Changed { body: None, is_last: false });
+        }
+        let Some(rest) = self.length.checked_sub(self.place.end) else {
+            return Ok(Next::Changed { body: None, is_last: false });
+        };
         if rest == 0 {
             return Ok(Next::End);
         }

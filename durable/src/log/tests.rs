@@ -7,6 +7,8 @@ use super::*;
 use crate::whole::PRIVATE;
 
 const FORMAT: Format = Format { magic: b"a log 1\n", record_bytes_max: 100 };
+/// The same, with longer records.
+const LONGER: Format = Format { record_bytes_max: 1000, ..FORMAT };
 
 struct Sample {
     folder: tempfile::TempDir,
@@ -17,9 +19,13 @@ struct Sample {
 
 impl Sample {
     fn of(bodies: &[Vec<u8>]) -> Sample {
+        Sample::in_format(FORMAT, bodies)
+    }
+
+    fn in_format(format: Format, bodies: &[Vec<u8>]) -> Sample {
         let folder = tempfile::tempdir().unwrap();
         let path = folder.path().join("log");
-        let mut log = Log::open(&path, FORMAT, PRIVATE, false).unwrap();
+        let mut log = Log::open(&path, format, PRIVATE, false).unwrap();
         let mut places = vec![log.place()];
         for body in bodies {
             log.append(body).unwrap();
@@ -31,6 +37,14 @@ impl Sample {
 
     fn path(&self) -> std::path::PathBuf {
         self.folder.path().join("log")
+    }
+
+    /// What comes after all records if the file goes on with other bytes.
+    fn then(&self, bytes: &[u8]) -> Next {
+        std::fs::write(self.path(), [&self.bytes[..], bytes].concat()).unwrap();
+        let (bodies, place, next) = read(&self.path());
+        assert_eq!((bodies.len() + 1, Some(&place)), (self.places.len(), self.places.last()));
+        next
     }
 
     /// The number of records that end at or before a byte.
@@ -164,4 +178,122 @@ fn a_log_that_is_restarted_is_as_a_new_one_whatever_was_in_it() {
     log.restart().unwrap();
     log.append(b"a").unwrap();
     assert_eq!(std::fs::read(sample.path()).unwrap(), sample.bytes);
+}
+
+#[test]
+fn a_place_outside_of_the_records_is_damage_and_neither_an_end_nor_a_cut() {
+    for bodies in [vec![], vec![b"a".to_vec(), vec![7; 100]]] {
+        let sample = Sample::of(&bodies);
+        let [start, last] = [FORMAT.start(), *sample.places.last().unwrap()];
+        let mut records = Records::open(&sample.path(), FORMAT).unwrap();
+        for place in [
+            Place::default(),
+            Place { end: start.end - 1, ..start },
+            Place { end: last.end + 1, ..last },
+            Place { end: 1 << 40, ..last },
+        ] {
+            records.seek(place).unwrap();
+            assert_eq!(records.next().unwrap(), Next::Changed { body: None, is_last: false }, "{place:?}");
+            assert_eq!(records.ending_at(place).unwrap(), None, "{place:?}");
+        }
+        records.seek(last).unwrap();
+        assert_eq!(records.next().unwrap(), Next::End);
+    }
+}
+
+#[test]
+fn more_zeros_than_a_record_has_or_zeros_with_another_byte_are_damage() {
+    let sample = Sample::of(&[b"a".to_vec()]);
+    let damage = |is_last| Next::Changed { body: None, is_last };
+    let most = HEADER_BYTES + FORMAT.record_bytes_max;
+    assert_eq!(sample.then(&vec![0; most]), damage(true));
+    assert_eq!(sample.then(&vec![0; most + 1]), damage(false));
+    for at in HEADER_BYTES..most {
+        let mut bytes = vec![0; most];
+        bytes[at] = 1;
+        assert_eq!(sample.then(&bytes), damage(false), "byte {at}");
+    }
+    // Of the header the first page was written, and of the checksum at its end nothing.
+    let begun = [vec![9; HEADER_BYTES - 8], vec![0; 30]].concat();
+    assert_eq!(sample.then(&begun), damage(true));
+}
+
+#[test]
+fn a_record_that_is_longer_than_the_format_allows_is_damage_although_its_sums_match() {
+    for (length, is_read) in [(100, true), (101, false), (1000, false)] {
+        let sample = Sample::in_format(LONGER, &[vec![7; length], b"after".to_vec()]);
+        let expected =
+            if is_read { Next::Record(vec![7; length]) } else { Next::Changed { body: None, is_last: false } };
+        assert_eq!(Records::open(&sample.path(), FORMAT).unwrap().next().unwrap(), expected, "{length} bytes");
+        let from_its_end = Records::open(&sample.path(), FORMAT).unwrap().ending_at(sample.places[1]).unwrap();
+        assert_eq!(from_its_end, is_read.then(|| vec![7; length]), "{length} bytes, from its end");
+    }
+}
+
+#[test]
+fn a_body_that_ends_as_a_record_does_is_found_whole_from_its_end() {
+    let other = Sample::of(&[b"inner".to_vec()]);
+    let record = &other.bytes[FORMAT.magic.len()..];
+    let body = [b"a record follows: ", record].concat();
+    let sample = Sample::of(&[b"before".to_vec(), body.clone()]);
+    let records = Records::open(&sample.path(), FORMAT).unwrap();
+    assert_eq!(records.ending_at(sample.places[2]).unwrap(), Some(body));
+}
+
+#[test]
+fn a_reader_sees_the_records_that_were_there_when_it_was_opened() {
+    let sample = Sample::of(&[b"a".to_vec()]);
+    let mut records = Records::open(&sample.path(), FORMAT).unwrap();
+    let mut log = Log::open(&sample.path(), FORMAT, PRIVATE, false).unwrap();
+    log.resume(sample.places[1]).unwrap();
+    log.append(b"b").unwrap();
+    log.sync().unwrap();
+    assert_eq!(records.length(), sample.bytes.len() as u64);
+    assert_eq!(records.next().unwrap(), Next::Record(b"a".to_vec()));
+    assert_eq!(records.next().unwrap(), Next::End);
+    assert_eq!(read(&sample.path()).0, [b"a", b"b"]);
+}
+
+#[test]
+fn a_log_that_shrinks_while_it_is_read_ends_with_an_error() {
+    // More than a reader holds in memory.
+    let sample = Sample::of(&vec![vec![7; 100]; 1000]);
+    let mut records = Records::open(&sample.path(), FORMAT).unwrap();
+    OpenOptions::new().write(true).open(sample.path()).unwrap().set_len(80_000).unwrap();
+    let complete = sample.records_before(80_000);
+    for number in 0..complete {
+        assert!(matches!(records.next(), Ok(Next::Record(_))), "{number}");
+    }
+    assert_eq!(records.place(), sample.places[complete]);
+    assert_eq!(records.next().unwrap_err().kind(), io::ErrorKind::UnexpectedEof);
+}
+
+#[test]
+fn a_file_of_another_kind_is_shown_by_its_first_bytes_and_left_as_it_is() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("other");
+    assert!(
+        matches!(Records::open(&path, FORMAT), Err(OpenError::Io(error)) if error.kind() == io::ErrorKind::NotFound)
+    );
+    for (content, shown) in [("", ""), ("a l", "a l"), ("a log 2\n", "a log 2\n"), ("Dear reader, ", "Dear rea")] {
+        std::fs::write(&path, content).unwrap();
+        let Err(OpenError::OtherMagic(first)) = Records::open(&path, FORMAT) else { panic!("{content}") };
+        assert_eq!(first, shown.as_bytes());
+        assert_eq!(std::fs::read(&path).unwrap(), content.as_bytes());
+    }
+    // A writer begins only where no magic would fit.
+    Log::open(&path, FORMAT, PRIVATE, false).unwrap();
+    assert_eq!(std::fs::read(&path).unwrap(), b"Dear reader, ");
+}
+
+#[test]
+fn an_error_of_appending_keeps_its_kind_and_says_how_long_a_record_was() {
+    let too_long = io::Error::from(AppendError::TooLong(101));
+    assert_eq!(
+        (too_long.kind(), too_long.to_string()),
+        (io::ErrorKind::InvalidInput, "a record of 101 bytes is too long".to_owned())
+    );
+    for error in [AppendError::Refused, AppendError::Torn] {
+        assert_eq!(io::Error::from(error(io::ErrorKind::StorageFull.into())).kind(), io::ErrorKind::StorageFull);
+    }
 }
