@@ -34,8 +34,12 @@ pub fn binomial_interval(agreeing: u64, sample: u64) -> [f64; 2] {
     [low, high]
 }
 
+/// A population from which on the draws are as good as independent, and above which counts would not be exact.
+const POPULATION_MAX: u64 = 1 << 53;
+
 /// The same interval for a sample that is drawn from `population` without replacement; `population` is at least `sample`.
 pub fn hypergeometric_interval(agreeing: u64, sample: u64, population: u64) -> [f64; 2] {
+    let population = population.min(POPULATION_MAX).max(sample);
     let at = |common: u64| Hypergeometric { draws: sample, common, population };
     let (least, most) = (agreeing, population - (sample - agreeing));
     // The least number in common that is not too small, and the greatest that is not too large.

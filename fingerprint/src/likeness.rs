@@ -15,7 +15,7 @@ impl Method {
             Algorithm::Tttd { .. } | Algorithm::BswChunk(_) => by_weights(a, b),
             Algorithm::Mod(sampled) => by_sampled_sets(&a.features, &b.features, sampled.n == 1),
             Algorithm::Bsw(_) => by_sampled_sets(&a.features, &b.features, false),
-            Algorithm::Min(sampled) => by_smallest(a, b, sampled.n.into()),
+            Algorithm::Min(sampled) => by_smallest(a, b, sampled.n.into(), true),
             Algorithm::Sketch(sampled) => by_places(&a.features, &b.features, sampled.n.into()),
             Algorithm::Shingle(shingle) => by_shingles(shingle.sample, a, b),
             Algorithm::Fuzzy(_) | Algorithm::Terms => by_collision(&a.features, &b.features),
@@ -28,7 +28,7 @@ fn by_shingles(sample: Sample, a: &Signature, b: &Signature) -> Likeness {
     match sample {
         Sample::All => by_sampled_sets(&a.features, &b.features, true),
         Sample::Mod { m } => by_sampled_sets(&a.features, &b.features, m == 1),
-        Sample::Min { s } | Sample::MinOfMod { m: 1, s } => by_smallest(a, b, s.into()),
+        Sample::Min { s } | Sample::MinOfMod { m: 1, s } => by_smallest(a, b, s.into(), true),
         Sample::MinOfMod { s, .. } => by_smallest_of_mod(a, b, s.into()),
         Sample::Levels { s } => {
             let level = level_of(&a.features, s).max(level_of(&b.features, s));
@@ -75,9 +75,10 @@ fn by_sampled_sets(a: &[Feature], b: &[Feature], complete: bool) -> Likeness {
 }
 
 /// Samples of the s smallest windows (Broder 1997, `MIN_s`): of the s smallest of both together, the share that is in both.
-fn by_smallest(a: &Signature, b: &Signature, s: u64) -> Likeness {
+/// Lists of fewer than s hold everything, unless they are a sample themselves (`of_all` is false then).
+fn by_smallest(a: &Signature, b: &Signature, s: u64, of_all: bool) -> Likeness {
     let overlap = Overlap::of(&a.features, &b.features);
-    let is_complete = |signature: &Signature| (signature.features.len() as u64) < s;
+    let is_complete = |signature: &Signature| of_all && (signature.features.len() as u64) < s;
     let resemblance = if is_complete(a) && is_complete(b) {
         // Both samples hold all windows of their documents.
         Estimate::exact(overlap.common, overlap.union())
@@ -95,7 +96,7 @@ fn by_smallest(a: &Signature, b: &Signature, s: u64) -> Likeness {
             rest = &after[usize::from(is_common)..];
         }
         // The sum of both documents' windows counts the common ones twice.
-        let population = (a.windows + b.windows).saturating_mul(sample) / (sample + agreeing).max(1);
+        let population = a.windows.saturating_add(b.windows).saturating_mul(sample) / (sample + agreeing).max(1);
         Estimate::drawn(agreeing, sample, population)
     };
     Likeness { resemblance, a_in_b: None, b_in_a: None, is_candidate: overlap.common > 0 }
@@ -103,7 +104,7 @@ fn by_smallest(a: &Signature, b: &Signature, s: u64) -> Likeness {
 
 /// Samples of the s smallest of one window in m: as [`by_smallest`], but fewer than s are not all windows.
 fn by_smallest_of_mod(a: &Signature, b: &Signature, s: u64) -> Likeness {
-    let likeness = by_smallest(a, b, s);
+    let likeness = by_smallest(a, b, s, false);
     let estimated = |estimate: Estimate| Estimate::binomial(estimate.agreeing, estimate.sample);
     Likeness { resemblance: likeness.resemblance.and_then(estimated), ..likeness }
 }

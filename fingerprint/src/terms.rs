@@ -71,7 +71,10 @@ pub fn cosine(a: &Terms, b: &Terms) -> Option<f64> {
 
 #[cfg(test)]
 mod tests {
+    use proptest::prelude::*;
+
     use super::*;
+    use crate::test_support::{ShortReads, texts};
 
     fn terms(text: &str) -> Terms {
         Terms::read(&mut text.as_bytes(), &Key::none()).unwrap()
@@ -95,5 +98,24 @@ mod tests {
         check("rose", "the of", None);
         assert_eq!(terms("the rose is a rose").different(), 1);
         assert!(Terms::read(&mut &b"\0"[..], &Key::none()).is_err());
+    }
+
+    proptest! {
+        #[test]
+        fn the_sizes_of_the_reads_change_no_count_and_letters_of_several_bytes_stay_whole(text in texts(), step in 1..9_usize) {
+            let in_parts = Terms::read(&mut ShortReads { rest: text.as_bytes(), step }, &Key::none()).unwrap();
+            prop_assert_eq!(&in_parts, &terms(&text));
+            prop_assert!(cosine(&in_parts, &in_parts).is_none_or(|cosine| (cosine - 1.0).abs() < 1e-9));
+        }
+
+        #[test]
+        fn the_order_of_the_words_does_not_matter_and_the_key_does(words in prop::collection::vec("[b-z]{3,9}", 1..30)) {
+            let reversed: Vec<String> = words.iter().rev().cloned().collect();
+            prop_assert_eq!(terms(&words.join(" ")), terms(&reversed.join("\n")));
+            let key = Key::parse(&[7; 32]).unwrap();
+            let keyed = Terms::read(&mut words.join(" ").as_bytes(), &key).unwrap();
+            prop_assert_eq!(keyed.different(), terms(&words.join(" ")).different());
+            prop_assert!(cosine(&keyed, &terms(&words.join(" "))).is_none_or(|cosine| cosine == 0.0));
+        }
     }
 }

@@ -1,3 +1,5 @@
+use std::sync::Arc;
+
 use proptest::prelude::*;
 
 use super::*;
@@ -36,6 +38,18 @@ fn slice(fingerprinter: &Fingerprinter, document: &[u8]) -> (Vec<Chunk>, Content
     (chunks, content)
 }
 
+/// A reader that fails after some bytes.
+struct Broken<'a>(&'a [u8]);
+
+impl Read for Broken<'_> {
+    fn read(&mut self, buffer: &mut [u8]) -> io::Result<usize> {
+        match self.0.read(buffer)? {
+            0 => Err(io::ErrorKind::ConnectionReset.into()),
+            count => Ok(count),
+        }
+    }
+}
+
 proptest! {
     // Each case sets up ten methods.
     #![proptest_config(ProptestConfig::with_cases(24))]
@@ -54,6 +68,50 @@ proptest! {
                         prop_assert_eq!(in_memory.1.size_bytes, document.len() as u64);
                     }
                 }
+            }
+        }
+    }
+
+    #[test]
+    fn a_document_that_breaks_off_leaves_nothing_behind_for_the_next(first in texts(), second in texts(), part in 0..=100_usize) {
+        let broken = &first.as_bytes()[..first.len() * part / 100];
+        for (name, param) in METHODS {
+            let mut used = fingerprinter(name, param);
+            let expected = slice(&used, second.as_bytes());
+            let error = used.read(&mut Broken(broken), |_| Ok(())).unwrap_err();
+            prop_assert_eq!(error.kind(), io::ErrorKind::ConnectionReset);
+            prop_assert_eq!(&read(&mut used, second.as_bytes(), 100).unwrap(), &expected, "{} after a broken one", name);
+            // A zero ends a text for the methods that read words.
+            let is_read = used.read(&mut [broken, b"\0"].concat().as_slice(), |_| Ok(())).is_ok();
+            prop_assert_eq!(is_read, !Method::parse(name, View::Raw, None, param).unwrap().capabilities().words, "{}", name);
+            prop_assert_eq!(&read(&mut used, second.as_bytes(), 100).unwrap(), &expected, "{} after a zero", name);
+        }
+    }
+
+    #[test]
+    fn a_visitor_sees_every_chunk_with_its_bytes_and_the_caller_none(document in documents(), step in 1..300_usize) {
+        for (name, param) in METHODS {
+            let method = Method::parse(name, View::Raw, None, param).unwrap();
+            let seen = Arc::new(Mutex::new((Vec::new(), Vec::new())));
+            let visitor = {
+                let seen = Arc::clone(&seen);
+                Box::new(move |chunk: &Chunk, bytes: &[u8]| {
+                    let (chunks, all) = &mut *seen.lock().unwrap();
+                    assert_eq!((chunk.offset, chunk.length_bytes as usize), (all.len() as u64, bytes.len()));
+                    chunks.push(*chunk);
+                    all.extend_from_slice(bytes);
+                })
+            };
+            let visited = Fingerprinter::visited(*method.algorithm(), &Key::none(), visitor);
+            prop_assert_eq!(visited.is_some(), method.capabilities().has_chunks(), "{}", name);
+            let Some(mut visited) = visited else { continue };
+            let (chunks, content) = slice(&fingerprinter(name, param), &document);
+            let content = Content { sketch: ContentSketch::NONE, ..content };
+            for is_in_memory in [true, false] {
+                let found =
+                    if is_in_memory { slice(&visited, &document) } else { read(&mut visited, &document, step).unwrap() };
+                prop_assert_eq!(found, (vec![], content));
+                prop_assert_eq!(std::mem::take(&mut *seen.lock().unwrap()), (chunks.clone(), document.clone()));
             }
         }
     }

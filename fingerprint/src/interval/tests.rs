@@ -53,8 +53,10 @@ fn a_sample_of_everything_leaves_no_doubt() {
 
 #[test]
 fn a_sample_of_very_much_is_as_good_as_independent_draws() {
-    for agreeing in [0, 1, 50, 99, 100] {
-        let [low, high] = hypergeometric_interval(agreeing, 100, 100_000_000);
+    for (agreeing, population) in
+        [0, 1, 50, 99, 100].into_iter().flat_map(|k| [(k, 100_000_000), (k, 1 << 60), (k, u64::MAX)])
+    {
+        let [low, high] = hypergeometric_interval(agreeing, 100, population);
         let [binomial_low, binomial_high] = binomial_interval(agreeing, 100);
         close(low, binomial_low, 1e-5);
         close(high, binomial_high, 1e-5);

@@ -116,13 +116,20 @@ impl fmt::Display for Formula {
 }
 
 /// True if a document of index `other` is a hit for a query of index `query`: strictly within 30 % of the query's (Roth 2011,
-/// section 3). The relation is not symmetric.
+/// section 3). The relation is not symmetric. Sites send any numbers, the greatest among them.
 pub fn is_hit(query: i128, other: i128) -> bool {
-    (other - query).abs().saturating_mul(10) < query.abs().saturating_mul(3)
+    let query_size = query.unsigned_abs();
+    let (tenth, rest) = (query_size / 10, query_size % 10);
+    match query.abs_diff(other).checked_sub(3 * tenth) {
+        None => true,
+        Some(more) => more.saturating_mul(10) < 3 * rest,
+    }
 }
 
 #[cfg(test)]
 mod tests {
+    use proptest::prelude::*;
+
     use super::*;
 
     #[test]
@@ -150,6 +157,53 @@ mod tests {
             ("34A", true),
         ] {
             assert_eq!(Formula::parse(name).unwrap().needs_whole_document(), expected, "{name}");
+        }
+    }
+
+    #[test]
+    fn numbers_at_the_ends_of_their_range_are_hits_for_their_neighbours_alone() {
+        let (least, most) = (i128::MIN, i128::MAX);
+        for (query, other, expected) in [
+            (most, most, true),
+            (least, least, true),
+            (most, least, false),
+            (least, most, false),
+            // Their difference is the least number, which has no opposite.
+            (1 << 126, -(1 << 126), false),
+            (0, least, false),
+            (least, 0, false),
+            // Ten times their difference is a multiple of 2^128.
+            (1, least + 1, false),
+            (most, most - most / 10 * 3, true),
+            (most, most - most / 10 * 3 - 2, true),
+            (most, most - most / 10 * 3 - 3, false),
+            (least, least - least / 10 * 3 + 2, true),
+            (least, least - least / 10 * 3 + 3, false),
+        ] {
+            assert_eq!(is_hit(query, other), expected, "{query} {other}");
+        }
+    }
+
+    proptest! {
+        #[test]
+        fn a_hit_is_what_its_definition_says(
+            query in -1_000_000..1_000_000_i128,
+            other in -1_000_000..1_000_000_i128,
+            shift in 0..100_u32,
+        ) {
+            let expected = (other - query).abs() * 10 < query.abs() * 3;
+            prop_assert_eq!(is_hit(query, other), expected);
+            prop_assert_eq!(is_hit(query << shift, other << shift), expected, "the scale does not matter");
+            prop_assert_eq!(is_hit(-query, -other), expected);
+        }
+
+        #[test]
+        fn no_number_of_a_site_is_too_large(query: i128, other: i128) {
+            // In steps so coarse that the definition has room.
+            let (query_steps, other_steps) = (query >> 8, other >> 8);
+            let expected = (other_steps - query_steps).abs().checked_mul(10).unwrap() < query_steps.abs() * 3;
+            let is_close = ((other_steps - query_steps).abs() * 10 - query_steps.abs() * 3).abs() < 100;
+            prop_assert!(is_close || is_hit(query, other) == expected, "{} {}", query, other);
         }
     }
 }
