@@ -70,6 +70,10 @@ impl Analysis {
         };
         let overlap = list(file, |file| {
             let count = u16::try_from(long(file)?).map_err(|_| file.corrupt("it has too many labels"))?;
+            // A level takes its memory at once.
+            if OverlapLevel::bytes(count) > file.left_bytes() {
+                return Err(file.corrupt("it ends too early"));
+            }
             let mut level = OverlapLevel::new(count);
             level.matrices_mut().into_iter().flatten().try_for_each(|bytes| {
                 *bytes = long(file)?;
@@ -299,6 +303,9 @@ mod tests {
             (vec![], "it ends too early"),
             (numbers(&[1]), "it ends too early"),
             (numbers(&[1, 1 << 16]), "it has too many labels"),
+            // Its matrices would take a hundred gigabytes.
+            (numbers(&[1, u64::from(u16::MAX)]), "it ends too early"),
+            (numbers(&[[1, 2].as_slice(), &[0; 11]].concat()), "it ends too early"),
             (numbers(&[0, u64::MAX]), "it ends too early"),
             // Overlap, 41 figures of omitted links and their contents, clusters, and one more.
             (numbers(&[0; 1 + 42 + 1 + 1]), "it is longer than its lists"),
@@ -309,6 +316,41 @@ mod tests {
             file.finish(false).unwrap();
             let error = Analysis::read(&path, &[3; 32]).unwrap_err();
             assert!(error.to_string().contains(detail), "{error}");
+        }
+    }
+
+    #[test]
+    fn a_list_that_claims_more_than_the_file_has_is_refused_wherever_it_is() {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("analysis");
+        let one = |what: &[u64]| what.iter().flat_map(|number| number.to_le_bytes()).collect::<Vec<u8>>();
+        // Before each list: the stream up to it, in which every earlier list is empty or has one element.
+        let up_to_omitted = one(&[0; 9 + 1 + 41]);
+        let of_one = [&up_to_omitted[..], &one(&[1]), &[0; 12]].concat();
+        let up_to_clusters = [&up_to_omitted[..], &one(&[0])].concat();
+        let of_cluster = [&up_to_clusters[..], &one(&[1])].concat();
+        let up_to_links = [&of_cluster[..], &one(&[0])].concat();
+        // Links, their number, the least and the sum of resemblance, container and representative.
+        let up_to_families = [&up_to_links[..], &one(&[0, 0, 0, 0, 0, 0]), &[0; 8]].concat();
+        let up_to_family_members = [&up_to_families[..], &one(&[1]), &[0; 4]].concat();
+        for (list, stream) in [
+            ("levels", one(&[0; 9])),
+            ("contents of omitted links", up_to_omitted),
+            ("groups", of_one),
+            ("clusters", up_to_clusters),
+            ("members", of_cluster),
+            ("links", up_to_links),
+            ("families", up_to_families),
+            ("members of a family", up_to_family_members),
+        ] {
+            for count in [u64::MAX, 1 << 40, 2] {
+                let mut file = CheckedWriter::create(&path, KIND, &[3; 32]).unwrap();
+                file.write(&stream).unwrap();
+                file.write(&one(&[count])).unwrap();
+                file.finish(false).unwrap();
+                let error = Analysis::read(&path, &[3; 32]).unwrap_err();
+                assert!(error.to_string().contains("it ends too early"), "{count} {list}: {error}");
+            }
         }
     }
 }

@@ -191,9 +191,14 @@ impl CheckedReader {
         self.bytes
     }
 
+    /// Bytes of the stream that have not been read.
+    pub(crate) fn left_bytes(&self) -> u64 {
+        self.bytes - self.loaded_bytes + (self.block.len() - self.read) as u64
+    }
+
     /// True if all of the stream has been read.
     pub fn is_at_end(&self) -> bool {
-        self.loaded_bytes == self.bytes && self.read == self.block.len()
+        self.left_bytes() == 0
     }
 
     /// The next block; `None` after the last. A block has 65536 bytes, the last one fewer.
@@ -240,15 +245,18 @@ impl CheckedReader {
             return Err(self.corrupt("it ends too early"));
         }
         let length = usize::try_from(left).unwrap_or(usize::MAX).min(BLOCK_BYTES);
-        self.block.resize(length + CHECKSUM_BYTES, 0);
-        self.file.read_exact(&mut self.block).map_err(Error::io("read", &self.path))?;
-        let sum = self.block.split_off(length);
-        if sum != checksum(&[&self.header_sum, &self.blocks.to_le_bytes(), &self.block]) {
+        // Until the block is checked there is none: nobody may read it after the error.
+        let mut block = std::mem::take(&mut self.block);
+        self.read = 0;
+        block.resize(length + CHECKSUM_BYTES, 0);
+        self.file.read_exact(&mut block).map_err(Error::io("read", &self.path))?;
+        let sum = block.split_off(length);
+        if sum != checksum(&[&self.header_sum, &self.blocks.to_le_bytes(), &block]) {
             return Err(self.corrupt("the checksum of a block does not match"));
         }
+        self.block = block;
         self.loaded_bytes += length as u64;
         self.blocks += 1;
-        self.read = 0;
         Ok(())
     }
 }
@@ -391,5 +399,46 @@ mod tests {
     fn a_folder_that_is_missing_is_named() {
         let error = CheckedWriter::create(Path::new("/nonexistent/x"), KIND, &[7; 32]).unwrap_err();
         assert!(error.to_string().contains("/nonexistent/x"), "{error}");
+    }
+
+    #[test]
+    fn a_block_that_is_damaged_is_never_shown_however_often_it_is_asked_for() {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("x");
+        // A whole block and a shorter one: damage in either.
+        write(&path, &vec![9; BLOCK_BYTES + 100]);
+        let good = fs::read(&path).unwrap();
+        for (place, read_bytes) in
+            [(HEADER_BYTES + 5, 0), (HEADER_BYTES + BLOCK_BYTES + CHECKSUM_BYTES + 5, BLOCK_BYTES)]
+        {
+            let mut bad = good.clone();
+            bad[place] ^= 1;
+            fs::write(&path, bad).unwrap();
+            let mut reader = CheckedReader::open(&path, KIND, &[7; 32]).unwrap();
+            reader.read_exact(&mut vec![0; read_bytes]).unwrap();
+            assert_eq!(reader.read_exact(&mut [0]).unwrap_err().kind(), ErrorKind::Corrupt, "byte {place}");
+            let mut byte = [0];
+            assert!(reader.read_exact(&mut byte).is_err() && reader.next_block().is_err(), "byte {place}");
+            assert_eq!((byte, reader.is_at_end()), ([0], false));
+            assert_eq!(reader.left_bytes(), (BLOCK_BYTES + 100 - read_bytes) as u64);
+        }
+    }
+
+    #[test]
+    fn what_is_left_of_a_stream_falls_with_every_read_in_either_form() {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("x");
+        let length = 2 * BLOCK_BYTES + 100;
+        write(&path, &vec![9; length]);
+        let mut reader = CheckedReader::open(&path, KIND, &[7; 32]).unwrap();
+        assert_eq!((reader.bytes(), reader.left_bytes()), (length as u64, length as u64));
+        reader.read_exact(&mut [0; 10]).unwrap();
+        assert_eq!(reader.left_bytes(), length as u64 - 10);
+        // The rest of the block at hand is passed.
+        assert_eq!(reader.next_block().unwrap().map(<[u8]>::len), Some(BLOCK_BYTES));
+        assert_eq!(reader.left_bytes(), 100);
+        reader.read_exact(&mut [0; 99]).unwrap();
+        assert!(reader.left_bytes() == 1 && !reader.is_at_end());
+        assert!(reader.read_exact(&mut [0; 2]).unwrap_err().to_string().contains("it ends too early"));
     }
 }

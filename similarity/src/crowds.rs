@@ -230,6 +230,16 @@ mod tests {
 
     /// The crowded tags of contents that are lists of chunks of so many bytes, each with a chunk of its own of 10 bytes.
     fn crowded(contents: &[&[(u8, u32)]], pairs_max: u64) -> Vec<u8> {
+        crowded_under(contents, contents.len(), (1 << 20, 2, 3), pairs_max).unwrap()
+    }
+
+    /// The same for the first of these contents alone, whatever the postings say, with so many bytes, threads and shards.
+    fn crowded_under(
+        contents: &[&[(u8, u32)]],
+        described: usize,
+        (memory_budget_bytes, threads, shards): (u64, usize, u32),
+        pairs_max: u64,
+    ) -> Result<Vec<u8>, Error> {
         let mut postings = Vec::new();
         let mut payload_bytes = Vec::new();
         for (content, chunks) in (0u32..).zip(contents) {
@@ -247,16 +257,16 @@ mod tests {
         }
         let options = Options {
             thresholds: Thresholds { min_shared_bytes: u64::MAX, min_containment: "0.5".parse().unwrap() },
-            memory_budget_bytes: 1 << 20,
-            threads: NonZeroUsize::new(2).unwrap(),
+            memory_budget_bytes,
+            threads: NonZeroUsize::new(threads).unwrap(),
             spill_dir: &std::env::temp_dir(),
         };
         let holders = Holders::new();
-        let input = Input { payload_bytes: &payload_bytes, holders: &holders, levels: &[], across: None };
+        let input = Input { payload_bytes: &payload_bytes[..described], holders: &holders, levels: &[], across: None };
         let monitor = Monitor { progress: &|_| (), cancelled: &AtomicBool::new(false) };
-        let shards = MemoryShards::new(postings, NonZeroU32::new(3).unwrap());
-        let tags = crowded_tags(&shards, &input, &options, &monitor, pairs_max).unwrap();
-        tags.iter().map(|tag| tag.0[0]).collect()
+        let shards = MemoryShards::new(postings, NonZeroU32::new(shards).unwrap());
+        let tags = crowded_tags(&shards, &input, &options, &monitor, pairs_max)?;
+        Ok(tags.iter().map(|tag| tag.0[0]).collect())
     }
 
     #[test]
@@ -286,5 +296,27 @@ mod tests {
         assert_eq!(crowded(&contents, 136), []);
         assert_eq!(crowded(&contents, 135), [2]);
         assert_eq!(crowded(&contents, 70), [1, 2]);
+    }
+
+    #[test]
+    fn crowds_do_not_depend_on_the_budget_the_threads_or_the_shards() {
+        let (small, large, both) = ([(1, 20)], [(2, 20)], [(1, 9), (2, 9), (4, 3)]);
+        let contents: Vec<&[(u8, u32)]> = [vec![&small[..]; 6], vec![&large[..]; 10], vec![&both[..]; 5]].concat();
+        for pairs_max in [0, 30, 100, 300] {
+            let expected = crowded(&contents, pairs_max);
+            for setup in [(0, 1, 1), (1000, 3, 256), (1 << 30, 4, 7)] {
+                let found = crowded_under(&contents, contents.len(), setup, pairs_max).unwrap();
+                assert_eq!(found, expected, "{pairs_max} {setup:?}");
+            }
+        }
+        assert_eq!(crowded(&contents, u64::MAX), []);
+        assert!(!crowded(&contents, 0).is_empty());
+    }
+
+    #[test]
+    fn a_crowd_in_a_content_that_is_not_described_is_refused() {
+        let alone = [(1, 20)];
+        let error = crowded_under(&[&alone[..]; 20], 19, (1 << 20, 2, 3), 10).unwrap_err();
+        assert!(matches!(error, Error::ContentOutOfRange { content: 19, contents: 19 }), "{error}");
     }
 }

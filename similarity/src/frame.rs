@@ -129,6 +129,8 @@ impl RowFilter {
 
 #[cfg(test)]
 mod tests {
+    use proptest::prelude::*;
+
     use super::*;
 
     fn fine(numbers: &[u8]) -> Vec<FineChunk> {
@@ -179,5 +181,69 @@ mod tests {
             least > 5 && filter.counters.iter().filter(|count| count.load(Ordering::Relaxed) >= least).count() <= 7,
             "{least}"
         );
+    }
+
+    #[test]
+    fn a_counter_stops_at_its_greatest_count_and_never_begins_again() {
+        let filter = RowFilter::new(1);
+        let row = FrameRow(7);
+        for _ in 0..u32::from(u16::MAX) + 5 {
+            filter.add(&[row]);
+        }
+        assert!(filter.may_reach(row, COUNT_MAX) && !filter.may_reach(row, COUNT_MAX + 1));
+        // One counter reaches the greatest count; no count is so great that none does.
+        assert_eq!((filter.least_for(2, 1), filter.least_for(2, 0)), (2, COUNT_MAX + 1));
+        assert_eq!(filter.least_for(COUNT_MAX, 0), COUNT_MAX + 1);
+    }
+
+    #[test]
+    fn the_memory_of_a_filter_is_bounded_whatever_number_of_rows_is_announced() {
+        for (rows, bits) in [(0, 10), (1 << 9, 10), (1 << 10, 11), (u64::MAX, FILTER_BITS_MAX)] {
+            let filter = RowFilter::new(rows);
+            assert_eq!((filter.bits, filter.counters.len()), (bits, 1 << bits), "{rows}");
+            // The rows at both ends have places in it.
+            [FrameRow(0), FrameRow((1 << ROW_BITS) - 1)].iter().for_each(|row| filter.add(&[*row]));
+        }
+    }
+
+    #[test]
+    fn threads_that_count_at_once_lose_no_row() {
+        let filter = RowFilter::new(100);
+        let all: Vec<FrameRow> = (0..100).map(FrameRow).collect();
+        std::thread::scope(|scope| {
+            for _ in 0..4 {
+                scope.spawn(|| (0..250).for_each(|_| filter.add(&all)));
+            }
+        });
+        assert!(all.iter().all(|row| filter.may_reach(*row, 1000)));
+        let counted: u64 = filter.counters.iter().map(|count| u64::from(count.load(Ordering::Relaxed))).sum();
+        assert_eq!(counted, 4 * 250 * 100);
+    }
+
+    proptest! {
+        #[test]
+        fn a_fine_chunk_is_covered_exactly_if_it_is_in_a_row_of_the_set(
+            numbers in prop::collection::vec(0..4_u8, 0..30),
+            chosen in prop::collection::vec(any::<bool>(), 30),
+        ) {
+            let chunk = fine(&numbers);
+            let set: RowSet = rows(&chunk).filter(|(place, _)| chosen[*place]).map(|(_, row)| row).collect();
+            let mut parts = vec![Part::Own; chunk.len()];
+            mark(&mut parts, &chunk, &set, Part::Frame);
+            for (at, part) in parts.into_iter().enumerate() {
+                let is_in = |(place, row): (usize, FrameRow)| (place..place + ROW_FINE_CHUNKS).contains(&at) && set.contains(&row);
+                prop_assert_eq!(part == Part::Frame, rows(&chunk).any(is_in), "{}", at);
+            }
+        }
+
+        #[test]
+        fn different_fine_chunks_are_different_rows(a in any::<[(u8, u8); 4]>(), b in any::<[(u8, u8); 4]>()) {
+            let chunks = |of: [(u8, u8); 4]| of.map(|(tag, length)| FineChunk { tag, length_bytes: 1 + length % 16 });
+            let (a, b) = (chunks(a), chunks(b));
+            let row = FrameRow::of(&a);
+            prop_assert_eq!(row == FrameRow::of(&b), a == b);
+            prop_assert_eq!(FrameRow::from_bytes(row.to_bytes()), row);
+            prop_assert_eq!(row.first_bytes(), u64::from(a[0].length_bytes));
+        }
     }
 }

@@ -226,7 +226,21 @@ impl GatheredShards<'_> {
 
 #[cfg(test)]
 mod tests {
+    use proptest::prelude::*;
+
     use super::*;
+
+    fn visited(shards: &GatheredShards<'_>) -> Vec<Posting> {
+        let mut found = Vec::new();
+        for shard in 0..shards.shard_count() {
+            let keep = &mut |slice: &[Posting]| {
+                found.extend_from_slice(slice);
+                Ok(())
+            };
+            shards.visit(shard, keep).unwrap();
+        }
+        found
+    }
 
     #[test]
     fn gathered_postings_come_back_sorted_under_any_budget() {
@@ -250,14 +264,7 @@ mod tests {
                 }
                 writer.finish().unwrap();
             }
-            let mut found = Vec::new();
-            for shard in 0..shards.shard_count() {
-                let keep = &mut |slice: &[Posting]| {
-                    found.extend_from_slice(slice);
-                    Ok(())
-                };
-                shards.visit(shard, keep).unwrap();
-            }
+            let mut found = visited(&shards);
             assert!(found.is_sorted_by_key(|posting| posting.tag));
             expected.sort_unstable_by_key(|posting| (posting.tag, posting.content));
             found.sort_unstable_by_key(|posting| (posting.tag, posting.content));
@@ -320,5 +327,55 @@ mod tests {
             assert_eq!(shards.shard_count(), expected, "{options:?}");
             assert_eq!(shards.posting_count_max(), 0);
         }
+    }
+
+    proptest! {
+        #[test]
+        fn tags_that_a_site_chose_to_fall_together_are_sorted_all_the_same(
+            tags in prop::collection::vec((0..16_usize, any::<u8>()), 0..300),
+            like in prop_oneof![Just(0), Just(0x80), Just(0xff)],
+            shards in prop_oneof![Just(0_u64), Just(1 << 24), Just(u64::MAX)],
+        ) {
+            // All alike but for one byte: no digests look like this.
+            let folder = SpillFolder::new(std::path::Path::new("/nonexistent"));
+            let options = GatherOptions { postings_max: shards, memory_budget_bytes: 1 << 30, threads: 1 };
+            let shards = GatheredShards::new(&folder, &options);
+            let mut writer = shards.writer();
+            let mut expected = Vec::new();
+            for (content, (at, byte)) in (0..).zip(tags) {
+                let mut tag = [like; 16];
+                tag[at] = byte;
+                let posting = Posting { tag: Tag(tag), length_bytes: 1, template: false, content: ContentIndex(content) };
+                writer.push(&posting).unwrap();
+                expected.push(posting);
+            }
+            writer.finish().unwrap();
+            let found = visited(&shards);
+            prop_assert!(found.is_sorted_by_key(|posting| posting.tag));
+            let order = |postings: Vec<Posting>| {
+                let mut keys: Vec<_> = postings.iter().map(|posting| (posting.tag, posting.content)).collect();
+                keys.sort_unstable();
+                keys
+            };
+            prop_assert_eq!(order(found), order(expected));
+        }
+    }
+
+    #[test]
+    fn only_postings_of_finished_writers_are_counted_and_a_shard_is_read_once() {
+        let folder = SpillFolder::new(std::path::Path::new("/nonexistent"));
+        let options = GatherOptions { postings_max: 10, memory_budget_bytes: 1 << 20, threads: 2 };
+        let shards = GatheredShards::new(&folder, &options);
+        let posting = Posting { tag: Tag([9; 16]), length_bytes: 1, template: true, content: ContentIndex(0) };
+        let (mut finished, mut open) = (shards.writer(), shards.writer());
+        for writer in [&mut finished, &mut open] {
+            writer.push(&posting).unwrap();
+        }
+        finished.finish().unwrap();
+        assert_eq!(shards.posting_count_max(), 1);
+        assert_eq!(visited(&shards), [posting]);
+        assert_eq!(visited(&shards), []);
+        drop(open);
+        assert_eq!(visited(&shards), [], "what is dropped is not written");
     }
 }

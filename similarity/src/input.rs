@@ -251,4 +251,20 @@ mod tests {
             }
         }
     }
+
+    #[test]
+    fn the_last_group_and_the_last_label_are_like_any_other() {
+        let one = holders(&[&[(u16::MAX, 1)], &[(0, 1)], &[(0, 0), (u16::MAX, 1)]]);
+        assert_eq!((one.groups(), holders(&[&[], &[]]).groups()), (1 << 16, 0));
+        let labels: Vec<u16> = (0..=u16::MAX).collect();
+        let found = HolderLabel::of_all(&one, &labels);
+        let singles: Vec<_> = found.iter().map(|label| label.single()).collect();
+        assert_eq!(singles, [Some(usize::from(u16::MAX)), Some(0), Some(usize::from(u16::MAX))]);
+        assert!(found[0].is_across(found[1]) && !found[0].is_across(found[2]));
+        assert_eq!([HolderLabel::NONE, HolderLabel::SEVERAL].map(HolderLabel::single), [None, None]);
+        // A label for every group but the last.
+        let input = Input { payload_bytes: &[1; 3], holders: &one, levels: &[], across: Some(&labels[1..]) };
+        assert!(check(&input).unwrap_err().to_string().contains("a group has no label"));
+        assert!(check(&Input { across: Some(&labels), ..input }).is_ok());
+    }
 }

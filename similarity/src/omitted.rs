@@ -72,6 +72,8 @@ pub fn strength(part: u64, whole: u64) -> usize {
 
 #[cfg(test)]
 mod tests {
+    use proptest::prelude::*;
+
     use super::*;
 
     #[test]
@@ -82,5 +84,53 @@ mod tests {
             assert_eq!(strength(part, whole), place, "{part}/{whole}");
         }
         assert_eq!(strength(u64::MAX, u64::MAX), 19);
+    }
+
+    proptest! {
+        #[test]
+        fn the_bucket_of_a_share_is_exact_at_any_size(part: u64, whole: u64) {
+            let exact = u128::from(part) * STRENGTHS as u128 / u128::from(whole.max(1));
+            prop_assert_eq!(strength(part, whole) as u128, exact.min(STRENGTHS as u128 - 1));
+        }
+    }
+
+    #[test]
+    fn a_group_is_reached_by_its_own_bit_and_one_beyond_all_words_by_none() {
+        let of = |groups: Vec<u64>| OmittedOf { content: ContentIndex(0), strengths: [0; 2], groups };
+        let reached = |one: OmittedOf| (0..=u16::MAX).filter(|group| one.reaches(*group)).collect::<Vec<_>>();
+        assert_eq!(reached(of(vec![])), []);
+        assert_eq!(reached(of(vec![1, 1 << 63, 5])), [0, 127, 128, 130]);
+        assert_eq!(reached(of(vec![u64::MAX; 1024])).len(), 1 << 16);
+    }
+
+    #[test]
+    fn a_link_is_counted_no_more_in_the_buckets_that_it_is_in_and_never_below_nothing() {
+        let mut omitted = OmittedLinks { count: 2, ..OmittedLinks::default() };
+        // Fifty bytes of a hundred and of two hundred: a fifth of what either has, and half of the smaller.
+        omitted.resemblance[4] = 1;
+        omitted.containment[10] = 1;
+        omitted.containment[3] = 7;
+        omitted.discount(50, [200, 100]);
+        assert_eq!((omitted.count, omitted.resemblance, omitted.containment[10]), (1, [0; STRENGTHS], 0));
+        for _ in 0..2 {
+            omitted.discount(50, [100, 200]);
+        }
+        assert_eq!((omitted.count, omitted.resemblance), (0, [0; STRENGTHS]));
+        assert_eq!(omitted.containment.iter().sum::<u64>(), 7, "the others are as they were");
+    }
+
+    #[test]
+    fn the_figures_of_several_clusters_add_up() {
+        let one = |content, count| OmittedLinks {
+            count,
+            resemblance: [count; STRENGTHS],
+            containment: [2 * count; STRENGTHS],
+            of: vec![OmittedOf { content: ContentIndex(content), strengths: [1, 2], groups: vec![3] }],
+        };
+        let mut sum = one(1, 10);
+        sum.append(one(2, 5));
+        sum.append(OmittedLinks::default());
+        assert_eq!((sum.count, sum.resemblance, sum.containment), (15, [15; STRENGTHS], [30; STRENGTHS]));
+        assert_eq!(sum.of.iter().map(|one| one.content.0).collect::<Vec<_>>(), [1, 2]);
     }
 }

@@ -221,3 +221,150 @@ impl<'a> Outstanding<'a> {
         [strength(shared, union), strength(pair.shared_bytes, self.members.payload_bytes(pair.smaller))]
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use std::collections::{BTreeMap, BTreeSet};
+
+    use proptest::prelude::*;
+
+    use super::*;
+    use crate::input::{Group, Holding};
+    use crate::posting::ContentIndex;
+
+    /// Groups at both ends of the words that have their bits.
+    const GROUPS: [u16; 5] = [0, 63, 64, 127, 128];
+    const MEMBERS: u32 = 8;
+
+    #[derive(Debug)]
+    struct World {
+        contents: Vec<u32>,
+        payload_bytes: Vec<u64>,
+        holders: Holders,
+        labels: Vec<HolderLabel>,
+    }
+
+    impl World {
+        fn new(contents: &[(u64, Vec<(usize, u32)>)]) -> World {
+            let payload_bytes: Vec<u64> = contents.iter().map(|(payload_bytes, _)| *payload_bytes).collect();
+            let mut order: Vec<u32> = (0..MEMBERS).collect();
+            order.sort_by_key(|content| (payload_bytes[*content as usize], *content));
+            let mut holders = Holders::new();
+            for (_, held) in contents {
+                holders.push(held.iter().map(|&(at, copies)| Holding { group: Group(GROUPS[at]), copies }));
+            }
+            let labels = HolderLabel::of_all(&holders, &(0..=128).collect::<Vec<u16>>());
+            World { contents: order, payload_bytes, holders, labels }
+        }
+
+        fn members(&self) -> Members<'_> {
+            Members { contents: &self.contents, payload_bytes: &self.payload_bytes }
+        }
+
+        fn outstanding<'p>(&self, links: impl IntoIterator<Item = &'p Pair>) -> Outstanding<'_> {
+            let (labels, groups) = (&self.labels[..], &self.labels[..]);
+            let mut found =
+                Outstanding::new(self.members(), HeldBy { holders: &self.holders, labels, groups, words: 3 });
+            links.into_iter().for_each(|link| found.add(*link));
+            found
+        }
+    }
+
+    fn world() -> impl Strategy<Value = World> {
+        let held = prop::collection::vec((0..GROUPS.len(), 0..3_u32), 0..3);
+        prop::collection::vec((1..30_u64, held), MEMBERS as usize).prop_map(|contents| World::new(&contents))
+    }
+
+    /// Contents and links between some of them, in any order.
+    fn linked() -> impl Strategy<Value = (World, Vec<Pair>)> {
+        let links = prop::collection::btree_map((0..MEMBERS, 0..MEMBERS), 0..1000_u64, 0..40);
+        let links = links.prop_map(|links| Vec::from_iter(links.into_iter().filter(|((a, b), _)| a < b)));
+        (world(), links.prop_shuffle()).prop_map(|(world, links)| {
+            let shared = |smaller: u32, number: u64| 1 + number % world.members().payload_bytes(smaller);
+            let pair = |((smaller, larger), number)| Pair { smaller, larger, shared_bytes: shared(smaller, number) };
+            let links = links.into_iter().map(pair).collect();
+            (world, links)
+        })
+    }
+
+    fn finished(found: Outstanding<'_>, is_wanted: impl Fn(u32) -> bool) -> (Vec<Pair>, OmittedLinks) {
+        let (mut pairs, omitted) = found.finish(&[], is_wanted);
+        pairs.sort_unstable_by_key(|pair| (pair.smaller, pair.larger));
+        (pairs, omitted)
+    }
+
+    proptest! {
+        #[test]
+        fn neither_the_order_of_links_nor_the_thread_that_meets_them_matters((world, links) in linked()) {
+            let mut ascending = links.clone();
+            ascending.sort_unstable_by_key(|pair| (pair.smaller, pair.larger));
+            let expected = finished(world.outstanding(&ascending), |_| true);
+            let of_thread = |thread: usize| world.outstanding(links.iter().skip(thread).step_by(3));
+            let mut found = of_thread(2);
+            found.join(of_thread(0));
+            found.join(of_thread(1));
+            prop_assert_eq!(finished(found, |_| true), expected);
+        }
+
+        #[test]
+        fn every_link_is_reported_or_counted_and_a_member_knows_what_all_of_its_links_reach((world, links) in linked()) {
+            let (reported, omitted) = finished(world.outstanding(&links), |_| true);
+            let different: BTreeSet<(u32, u32)> = reported.iter().map(|pair| (pair.smaller, pair.larger)).collect();
+            prop_assert!(different.len() == reported.len() && reported.iter().all(|pair| links.contains(pair)));
+            let members = world.members();
+            let buckets = |pair: &Pair| {
+                let Resemblance { shared, union } = members.resemblance(pair);
+                [strength(shared, union), strength(pair.shared_bytes, members.payload_bytes(pair.smaller))]
+            };
+            let mut counts = [[0; STRENGTHS]; 2];
+            for pair in links.iter().filter(|pair| !reported.contains(pair)) {
+                counts.iter_mut().zip(buckets(pair)).for_each(|(counts, bucket)| counts[bucket] += 1);
+            }
+            prop_assert_eq!([omitted.resemblance, omitted.containment], counts);
+            prop_assert_eq!(omitted.count, (links.len() - reported.len()) as u64);
+            let mut of: BTreeMap<ContentIndex, ([u32; 2], BTreeSet<u16>)> = BTreeMap::new();
+            for pair in &links {
+                for (own, other) in [(pair.smaller, pair.larger), (pair.larger, pair.smaller)] {
+                    let (bits, groups) = of.entry(members.content(own)).or_default();
+                    bits.iter_mut().zip(buckets(pair)).for_each(|(bits, bucket)| *bits |= 1 << bucket);
+                    let held = world.holders.of(members.content(other)).iter().filter(|held| held.copies > 0);
+                    groups.extend(held.map(|held| held.group.0));
+                }
+            }
+            prop_assert!(omitted.of.iter().map(|one| one.content).eq(of.keys().copied()));
+            for (one, (bits, groups)) in omitted.of.iter().zip(of.values()) {
+                prop_assert_eq!(&one.strengths, bits);
+                prop_assert!((0..200).all(|group| one.reaches(group) == groups.contains(&group)), "{:?}", groups);
+            }
+        }
+
+        #[test]
+        fn links_that_are_counted_no_more_leave_what_the_others_say((world, links) in linked()) {
+            // Two clusters: of the second, the caller has all links.
+            let is_wanted = |member: u32| member < MEMBERS / 2;
+            let links = || links.iter().filter(|pair| is_wanted(pair.smaller) == is_wanted(pair.larger));
+            let mut both = world.outstanding(links());
+            links().filter(|pair| !is_wanted(pair.smaller)).for_each(|pair| both.discount(pair));
+            let first = world.outstanding(links().filter(|pair| is_wanted(pair.smaller)));
+            prop_assert_eq!(finished(both, is_wanted), finished(first, |_| true));
+        }
+    }
+
+    #[test]
+    fn the_best_of_a_member_elsewhere_is_not_held_where_its_best_of_all_is() {
+        // Content 0 shares most with 3 and 2, which one group holds, and less with 1, which another one holds.
+        let held = |at| vec![(at, 1)];
+        let mut contents = vec![(100, held(0)), (100, held(1)), (100, held(2)), (100, held(2))];
+        contents.resize(MEMBERS as usize, (1, vec![]));
+        let world = World::new(&contents);
+        let place =
+            |content: u32| u32::try_from(world.contents.iter().position(|one| *one == content).unwrap()).unwrap();
+        let link = |a: u32, b: u32, shared_bytes| Pair { smaller: place(a), larger: place(b), shared_bytes };
+        let links = [link(0, 1, 10), link(0, 2, 20), link(0, 3, 30)];
+        for order in [[0, 1, 2], [0, 2, 1], [1, 0, 2], [1, 2, 0], [2, 0, 1], [2, 1, 0]] {
+            let found = world.outstanding(order.map(|at| &links[at]));
+            let best = found.best[place(0) as usize];
+            assert_eq!((best.shares.member, best.elsewhere.member), (place(3), place(1)), "{order:?}");
+        }
+    }
+}

@@ -32,6 +32,11 @@ impl OverlapLevel {
         OverlapLevel { label_count, shared_bytes: none(), template_bytes: none(), shared_once_bytes: none() }
     }
 
+    /// The bytes of a level with so many labels.
+    pub(crate) fn bytes(label_count: u16) -> u64 {
+        3 * size_of::<u64>() as u64 * u64::from(label_count) * u64::from(label_count)
+    }
+
     /// Number of labels of the level.
     pub fn label_count(&self) -> u16 {
         self.label_count

@@ -389,3 +389,147 @@ impl<'a> Summary<'a> {
         Some(a)
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use std::sync::Mutex;
+
+    use super::*;
+    use crate::input::Holders;
+    use crate::join_row::JoinRow;
+    use crate::monitor::{Monitor, Phase};
+
+    /// A partition of contents that hold tags of 10 bytes each.
+    struct Sample {
+        contents: Vec<u32>,
+        payload_bytes: Vec<u64>,
+        tags: Vec<Vec<u32>>,
+    }
+
+    impl Sample {
+        fn new(tags: Vec<Vec<u32>>) -> Sample {
+            let payload_bytes: Vec<u64> = tags.iter().map(|tags| 10 * tags.len() as u64).collect();
+            let mut contents: Vec<u32> = (0..).take(tags.len()).collect();
+            contents.sort_by_key(|content| (payload_bytes[*content as usize], *content));
+            Sample { contents, payload_bytes, tags }
+        }
+
+        fn rows(&self) -> Vec<JoinRow> {
+            let rows_of = |(member, content): (u32, &u32)| {
+                let row = move |tag: &u32| JoinRow { tag: *tag, member, length_bytes: 10, count: 1 };
+                self.tags[*content as usize].iter().map(row)
+            };
+            (0..).zip(&self.contents).flat_map(rows_of).collect()
+        }
+
+        /// Joins all that share a tag, with memory for so many links.
+        fn join(
+            &self,
+            (clusters, links_max, threads): (bool, u64, usize),
+            sink: &(dyn Fn(&[Link]) -> Result<(), Error> + Sync),
+        ) -> Result<JoinOutcome, Error> {
+            let monitor = Monitor { progress: &|_| (), cancelled: &AtomicBool::new(false) };
+            let tracker = Tracker::new(&monitor, Phase::Join, 1);
+            let thresholds = Thresholds { min_shared_bytes: 1, min_containment: "1".parse().unwrap() };
+            let holders = Holders::new();
+            let part = LoadedPartition {
+                thresholds: &thresholds,
+                members: Members { contents: &self.contents, payload_bytes: &self.payload_bytes },
+                lists: Lists::new(self.rows(), self.contents.len()),
+                holder_labels: None,
+                held_by: clusters.then_some(HeldBy { holders: &holders, labels: &[], groups: &[], words: 0 }),
+                request: Request { sink: Some(sink), clusters, changed: None },
+                first_members: None,
+                rule: LinkRule { all_max: 10, per_member_max: 0, share_max: u64::MAX },
+                links_max,
+                threads: NonZeroUsize::new(threads).unwrap(),
+                tracker: &tracker,
+            };
+            let mut outcome = JoinOutcome::default();
+            part.join(&mut outcome)?;
+            Ok(outcome)
+        }
+
+        /// What a join finds, and the links that it reports in order.
+        fn found(&self, how: (bool, u64, usize)) -> (JoinOutcome, Vec<Link>) {
+            let reported = Mutex::new(Vec::new());
+            let sink = |links: &[Link]| {
+                assert!((1..=SENT_LINKS).contains(&links.len()), "{} links at a time", links.len());
+                reported.lock().unwrap().extend_from_slice(links);
+                Ok(())
+            };
+            let outcome = self.join(how, &sink).unwrap();
+            let mut reported = reported.into_inner().unwrap();
+            reported.sort_unstable();
+            (outcome, reported)
+        }
+    }
+
+    /// Eighty contents that all share a tag, four of another kind, two that are alone together, and one that is alone.
+    fn sample() -> Sample {
+        let own = |content: u32| 1000 + content;
+        let mut tags: Vec<Vec<u32>> = Vec::new();
+        for content in 0..80 {
+            let some = (1..30).filter(|tag| (content * tag + tag / 3) % 7 < 3);
+            tags.push([0].into_iter().chain(some).chain([own(content)]).collect());
+        }
+        tags.extend((80..84).map(|content| vec![100, 101, own(content)]));
+        tags.extend([vec![200, 201], vec![200, 202], vec![own(86)]]);
+        Sample::new(tags)
+    }
+
+    #[test]
+    fn clusters_and_reported_links_do_not_depend_on_how_many_links_fit_in_memory() {
+        let sample = sample();
+        let links = 80 * 79 / 2 + 6 + 1;
+        let (expected, expected_links) = sample.found((true, u64::MAX, 1));
+        let sizes: Vec<_> = expected.clusters.iter().map(|one| (one.members.len(), one.links_omitted())).collect();
+        assert_eq!(sizes.len(), 3);
+        assert!(sizes.contains(&(80, 80 * 79 / 2 - 79)) && sizes.contains(&(4, 0)) && sizes.contains(&(2, 0)));
+        assert_eq!(expected.links, links);
+        assert_eq!(expected_links.len() as u64 + expected.omitted.count, links);
+        // Around what threads reserve at a time, and what there is.
+        for links_max in [0, 1, 1023, 1024, 1025, 2048, links - 1, links, 4096] {
+            for threads in [1, 2, 3] {
+                let (found, found_links) = sample.found((true, links_max, threads));
+                assert_eq!(found.clusters, expected.clusters, "{links_max} links, {threads} threads");
+                assert_eq!(found_links, expected_links, "{links_max} links, {threads} threads");
+                assert_eq!(found.omitted, expected.omitted, "{links_max} links, {threads} threads");
+                assert_eq!(found.links, links);
+            }
+        }
+    }
+
+    #[test]
+    fn without_clusters_every_link_is_sent_once_some_thousand_at_a_time() {
+        // More links than are sent at once; each two contents have the same tags.
+        let many = Sample::new((0..200).map(|content| vec![0, 1000 + content / 2]).collect());
+        for threads in [1, 2] {
+            let (outcome, links) = many.found((false, 0, threads));
+            assert_eq!((outcome.links, links.len(), outcome.clusters.len()), (19_900, 19_900, 0));
+            assert!(links.windows(2).all(|two| (two[0].a, two[0].b) < (two[1].a, two[1].b)));
+            let twins = links.iter().filter(|link| link.shared_bytes == 20);
+            assert!(twins.clone().all(|link| link.a.0 + 1 == link.b.0) && twins.count() == 100);
+        }
+    }
+
+    #[test]
+    fn an_error_of_the_receiver_ends_the_join_whenever_it_comes() {
+        let sample = sample();
+        let fail = |_: &[Link]| Err(Error::LengthTooLarge { length_bytes: 7 });
+        for (clusters, links_max) in [(false, 0), (true, 0), (true, u64::MAX)] {
+            let Err(error) = sample.join((clusters, links_max, 2), &fail) else { panic!("{clusters} {links_max}") };
+            assert!(matches!(error, Error::LengthTooLarge { length_bytes: 7 }), "{error}");
+        }
+    }
+
+    #[test]
+    fn a_quota_that_was_refused_once_is_full() {
+        let quota = LinkQuota { left: AtomicU64::new(2500), is_full: AtomicBool::new(false) };
+        let take = |pairs| (quota.take(pairs), quota.is_full.load(Ordering::Relaxed));
+        assert_eq!(
+            [take(1024), take(1024), take(1024), take(452), take(1)],
+            [(true, false), (true, false), (false, true), (true, true), (false, true)]
+        );
+    }
+}

@@ -489,4 +489,93 @@ mod tests {
         assert!(matches!(result, Err(Error::Cancelled)));
         assert_eq!(visits, 1);
     }
+
+    #[test]
+    fn a_folder_that_an_earlier_process_left_is_passed_over_and_stays() {
+        let parent = tempfile::tempdir().unwrap();
+        let next = NEXT_FOLDER.load(Ordering::Relaxed);
+        let left: Vec<PathBuf> = (next..next + 40)
+            .map(|number| parent.path().join(format!("spill-{}-{number}", std::process::id())))
+            .collect();
+        for folder in &left {
+            fs::create_dir(folder).unwrap();
+            fs::write(folder.join("rows-0.spill"), b"of somebody else").unwrap();
+        }
+        let spill = SpillFolder::new(parent.path());
+        let buckets = Buckets::new(&spill, &options(4096));
+        fill(&buckets);
+        assert!(!left.iter().any(|folder| folder == spill.folder().unwrap()));
+        assert_eq!(rows(&buckets).unwrap().len(), 10_000);
+        drop(buckets);
+        drop(spill);
+        assert!(left.iter().all(|folder| fs::read(folder.join("rows-0.spill")).unwrap() == b"of somebody else"));
+        assert_eq!(fs::read_dir(parent.path()).unwrap().count(), left.len());
+    }
+
+    #[test]
+    fn a_parent_that_is_a_file_and_a_spill_file_that_is_gone_are_named() {
+        let parent = tempfile::tempdir().unwrap();
+        let file = parent.path().join("file");
+        fs::write(&file, b"").unwrap();
+        let spill = SpillFolder::new(&file);
+        let buckets: Buckets<'_, [u32; 2]> = Buckets::new(&spill, &options(0));
+        let error = buckets.append(0, &[[1, 2]; 100]).unwrap_err();
+        assert!(matches!(error, Error::Io { .. }) && error.to_string().contains("file"), "{error}");
+        let spill = SpillFolder::new(parent.path());
+        let buckets = Buckets::new(&spill, &options(4096));
+        fill(&buckets);
+        fs::remove_file(buckets.path(1).unwrap()).unwrap();
+        for error in [rows(&buckets).unwrap_err(), buckets.clear(1).unwrap_err()] {
+            assert!(matches!(error, Error::Io { .. }) && error.to_string().contains("rows-1.spill"), "{error}");
+        }
+    }
+
+    #[test]
+    fn a_block_of_more_rows_than_are_left_is_refused_although_its_sum_matches() {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("rows-0.spill");
+        let block = |rows: u32| {
+            let bytes = vec![7; rows as usize * 8];
+            [&rows.to_le_bytes()[..], &checksum(&[&bytes]), &bytes].concat()
+        };
+        let scanned = |content: Vec<u8>, expected: u64| {
+            fs::write(&path, content).unwrap();
+            let mut found = 0;
+            let result = scan_file::<[u32; 2]>(&path, expected, &mut |rows: &[[u32; 2]]| {
+                found += rows.len() as u64;
+                Ok(())
+            });
+            (result.map_err(|error| error.to_string()), found)
+        };
+        let impossible = Err(format!("{} is corrupt: a block has an impossible length", path.display()));
+        assert_eq!(scanned([block(3), block(4)].concat(), 7), (Ok(()), 7));
+        assert_eq!(scanned([block(3), block(4)].concat(), 6), (impossible.clone(), 3));
+        assert_eq!(scanned([block(3), block(0), block(4)].concat(), 7), (impossible.clone(), 3));
+        let most = u32::try_from(2 * BLOCK_BYTES_MAX / 8).unwrap();
+        assert_eq!(scanned(block(most), u64::MAX).1, u64::from(most));
+        assert_eq!(scanned(block(most + 1), u64::MAX), (impossible, 0));
+    }
+
+    #[test]
+    fn rows_of_several_threads_all_arrive_and_give_their_memory_back() {
+        let folder = tempfile::tempdir().unwrap();
+        for memory_bytes_max in [0, 4096, 1 << 20] {
+            let spill = SpillFolder::new(folder.path());
+            let buckets = Buckets::new(&spill, &BucketsOptions { writers: 4, ..options(memory_bytes_max) });
+            std::thread::scope(|scope| {
+                for thread in 0..4 {
+                    let mut writer = buckets.writer();
+                    scope.spawn(move || {
+                        (thread * 2500..(thread + 1) * 2500)
+                            .for_each(|n: u32| writer.push(n as usize % 3, [n, n * 2]).unwrap());
+                        writer.finish().unwrap();
+                    });
+                }
+            });
+            assert_eq!(rows(&buckets).unwrap(), (0..10_000).collect::<Vec<_>>());
+            assert_eq!((0..3).map(|number| buckets.rows(number)).sum::<u64>(), 10_000);
+            (0..3).for_each(|number| buckets.clear(number).unwrap());
+            assert_eq!((buckets.memory_bytes.load(Ordering::Relaxed), rows(&buckets).unwrap().len()), (0, 0));
+        }
+    }
 }

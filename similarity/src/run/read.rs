@@ -103,6 +103,7 @@ fn decode_header(path: &Path, header: &[u8]) -> Result<Run, Error> {
     let records = long_word(&fields[16..24]);
     let shard_starts: Vec<u64> = fields[24..].chunks_exact(8).map(long_word).collect();
     let usable = shard_starts.is_sorted()
+        && shard_starts[0] == 0
         && shard_starts[TABLE_ENTRIES - 1] == records
         && records <= u64::MAX / (2 * RECORD_BYTES as u64)
         && word(&fields[12..16]) == BLOCK_RECORDS;
@@ -200,21 +201,24 @@ impl RunReader {
             return Err(corrupt(&self.path, "an empty shard has records"));
         };
         let number = self.next / u64::from(BLOCK_RECORDS);
-        if number != self.file_block {
+        // Until the block is checked there is none, and where the file is then nobody knows: nobody may read it after the error.
+        let mut block = std::mem::take(&mut self.block);
+        if std::mem::replace(&mut self.file_block, u64::MAX) != number {
             let place = HEADER_BYTES as u64 + number * BLOCK_BYTES as u64;
             file.seek(SeekFrom::Start(place)).map_err(Error::io("read", &self.path))?;
         }
-        self.file_block = number + 1;
         self.block_start = number * u64::from(BLOCK_RECORDS);
         let left = self.records - self.block_start;
         let records = left.min(u64::from(BLOCK_RECORDS));
         let records = usize::try_from(records).expect("a block holds a thousand records");
-        self.block.resize(records * RECORD_BYTES + CHECKSUM_BYTES, 0);
-        file.read_exact(&mut self.block).map_err(Error::io("read", &self.path))?;
-        let sum = self.block.split_off(records * RECORD_BYTES);
-        if sum != block_checksum(&self.header_sum, number, &self.block) {
+        block.resize(records * RECORD_BYTES + CHECKSUM_BYTES, 0);
+        file.read_exact(&mut block).map_err(Error::io("read", &self.path))?;
+        let sum = block.split_off(records * RECORD_BYTES);
+        if sum != block_checksum(&self.header_sum, number, &block) {
             return Err(corrupt(&self.path, "the checksum of a block does not match"));
         }
+        self.block = block;
+        self.file_block = number + 1;
         Ok(())
     }
 }

@@ -6,9 +6,10 @@ use std::path::Path;
 use cognate_fingerprint::Tag;
 use proptest::prelude::*;
 
-use super::format::{HEADER_BYTES, TEMPLATE_BIT};
+use super::format::{BLOCK_BYTES, HEADER_BYTES, RECORD_BYTES, TEMPLATE_BIT};
 use super::*;
-use crate::error::Error;
+use crate::checksum::{CHECKSUM_BYTES, checksum};
+use crate::error::{Error, ErrorKind};
 
 fn record(first: u8, ordinal: u32) -> RunRecord {
     let mut tag = [7; 16];
@@ -199,4 +200,116 @@ fn a_tag_is_found_at_any_place() {
         reader.seek(tag(number)).unwrap();
         assert_eq!(reader.peek().unwrap(), first_from(tag(number)), "{number}");
     }
+}
+
+#[test]
+fn a_block_that_is_damaged_is_refused_however_often_it_is_asked_for_and_the_others_are_read() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("damaged.run");
+    let mut records: Vec<_> = (0..2500).map(|n| record(5, n)).collect();
+    write(&path, &mut records);
+    let mut bytes = fs::read(&path).unwrap();
+    bytes[HEADER_BYTES + BLOCK_BYTES + 20] ^= 1;
+    fs::write(&path, &bytes).unwrap();
+    let run = Run::open(&path).unwrap();
+    let mut reader = run.shard(5).unwrap();
+    for (number, record) in records.iter().enumerate() {
+        let found = reader.peek();
+        match number {
+            1024..2048 => assert!(matches!(found, Err(Error::Corrupt { .. })), "record {number}: {found:?}"),
+            _ => assert_eq!(found.unwrap(), Some(*record)),
+        }
+        reader.advance();
+    }
+    assert_eq!(reader.peek().unwrap(), None);
+}
+
+#[test]
+fn a_header_that_contradicts_itself_is_refused_although_its_checksum_matches() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("forged.run");
+    write(&path, &mut [record(5, 1), record(5, 2), record(9, 3)]);
+    let good = fs::read(&path).unwrap();
+    let [block_records, count, table] = [12, 16, 24];
+    let shard = |number: usize| table + 8 * number;
+    let shards = |numbers: std::ops::RangeInclusive<usize>| numbers.map(shard).collect::<Vec<_>>();
+    let end = || [vec![count], shards(10..=SHARDS as usize)].concat();
+    for (places, value, problem) in [
+        (vec![block_records], 1023, "another size of blocks"),
+        (vec![count], 2, "fewer records than the table has"),
+        (vec![shard(256)], 4, "more records in the table"),
+        (shards(0..=5), 1, "a record before the first shard"),
+        (vec![shard(6)], 3, "a shard that begins after the next one"),
+        (end(), u64::MAX / RECORD_BYTES as u64, "more records than a file can have"),
+        (end(), u64::MAX, "as many records as there are numbers"),
+        (end(), 4, "a record more than the file has"),
+    ] {
+        let mut bytes = good.clone();
+        for place in places {
+            let width = if place == block_records { 4 } else { 8 };
+            bytes[place..place + width].copy_from_slice(&value.to_le_bytes()[..width]);
+        }
+        let end = HEADER_BYTES - CHECKSUM_BYTES;
+        let sum = checksum(&[&bytes[..end]]);
+        bytes[end..HEADER_BYTES].copy_from_slice(&sum);
+        fs::write(&path, &bytes).unwrap();
+        assert!(matches!(Run::open(&path), Err(Error::Corrupt { .. })), "{problem}");
+    }
+}
+
+#[test]
+fn a_file_that_changes_after_it_was_opened_gives_an_error_and_no_other_records() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("changed.run");
+    let mut records: Vec<_> = (0..2000).map(|n| record(5, n)).collect();
+    write(&path, &mut records);
+    let run = Run::open(&path).unwrap();
+    let first = || run.shard(5).and_then(|mut reader| reader.peek());
+    assert_eq!(first().unwrap(), Some(records[0]));
+    records[1999].tag = Tag([6; 16]);
+    write(&path, &mut records);
+    assert_eq!(first().unwrap_err().kind(), ErrorKind::Corrupt, "another run, of the same size");
+    fs::write(&path, b"CGNATRUN").unwrap();
+    assert_eq!(first().unwrap_err().kind(), ErrorKind::Unavailable, "cut short");
+    fs::remove_file(&path).unwrap();
+    let error = first().unwrap_err();
+    assert!(error.kind() == ErrorKind::Unavailable && error.to_string().contains("changed.run"), "{error}");
+    assert_eq!(run.shard(6).unwrap().peek().unwrap(), None, "nothing is opened for an empty shard");
+}
+
+#[test]
+fn merging_nothing_gives_an_empty_run_and_the_order_of_runs_does_not_matter() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = |name: &str| folder.path().join(name);
+    let merge = |name: &str, runs: &[Run]| {
+        let summary = merge_runs(&path(name), runs, &WriteRun { sync: false }).unwrap();
+        (summary, fs::read(path(name)).unwrap())
+    };
+    let (empty, bytes) = merge("none.run", &[]);
+    assert_eq!((empty.records, empty.file_bytes), (0, HEADER_BYTES as u64));
+    assert_eq!((read(&path("none.run")).unwrap(), write(&path("empty.run"), &mut [])), (vec![], empty));
+    assert_eq!(fs::read(path("empty.run")).unwrap(), bytes);
+    // Runs of one content each, with records that are equal.
+    let mut runs = Vec::new();
+    for number in 0..4 {
+        write(&path(&format!("{number}.run")), &mut [record(5, number), record(5, 9), record(7, 3 - number)]);
+        runs.push(Run::open(&path(&format!("{number}.run"))).unwrap());
+    }
+    let ascending = merge("ascending.run", &runs);
+    runs.reverse();
+    runs.push(Run::open(&path("none.run")).unwrap());
+    assert_eq!(merge("descending.run", &runs), ascending);
+}
+
+#[test]
+fn a_run_that_cannot_be_written_leaves_the_earlier_one() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("a.run");
+    write(&path, &mut [record(5, 1)]);
+    let mut long = [record(5, 2), RunRecord { length_bytes: u32::MAX, ..record(6, 3) }];
+    assert_eq!(write_run(&path, &mut long, &WriteRun { sync: false }).unwrap_err().kind(), ErrorKind::TooLarge);
+    assert_eq!(read(&path).unwrap(), [record(5, 1)]);
+    let missing = folder.path().join("missing/a.run");
+    let error = write_run(&missing, &mut [record(5, 1)], &WriteRun { sync: true }).unwrap_err();
+    assert!(error.kind() == ErrorKind::Unavailable && error.to_string().contains("missing/a.run"), "{error}");
 }
