@@ -284,6 +284,8 @@ impl FileHashList {
 
 #[cfg(test)]
 mod tests {
+    use proptest::prelude::*;
+
     use super::*;
 
     fn hash(number: u32) -> FileHash {
@@ -359,5 +361,59 @@ mod tests {
         assert_eq!(kinds.but([HashKind::Md5].into_iter().collect()).to_string(), "sha256");
         assert_eq!("sha256".parse(), Ok(HashKind::Sha256));
         assert!("sha512".parse::<HashKind>().unwrap_err().contains("`sha512`"));
+    }
+
+    fn md5(number: usize) -> FileHash {
+        let mut bytes = [0; 16];
+        bytes[..8].copy_from_slice(&(number as u64).to_be_bytes());
+        FileHash::Md5(bytes)
+    }
+
+    #[test]
+    fn a_list_has_as_many_hashes_as_a_query_may_and_no_more() {
+        let mut most: Vec<FileHash> = (0..=FILE_HASHES_MAX).map(md5).collect();
+        assert_eq!(FileHashList::new(most.clone()), Err(ListError::TooMany));
+        let one = |number| FileHashList(vec![md5(number)]).pieces().next().unwrap();
+        most.truncate(FILE_HASHES_MAX - 1);
+        let mut arrived = FileHashList::new(most).unwrap();
+        assert_eq!(arrived.take(&one(FILE_HASHES_MAX - 1)), Ok(()));
+        assert_eq!(arrived.take(&one(FILE_HASHES_MAX)), Err(ListError::TooMany));
+    }
+
+    proptest! {
+        #[test]
+        fn a_list_of_a_stranger_is_refused_or_each_of_its_hashes_has_a_number_of_its_own(
+            pieces in prop::collection::vec(prop::collection::vec((0..3_usize, 0..6_u8), 0..5), 0..3),
+            cut: bool,
+        ) {
+            let mut arriving = FileHashList::default();
+            let mut is_refused = false;
+            for hashes in &pieces {
+                let of = |kind: HashKind| -> Vec<u8> {
+                    let own = hashes.iter().filter(|(place, _)| HashKind::ALL[*place] == kind);
+                    own.flat_map(|(_, byte)| vec![*byte; kind.bytes()]).collect()
+                };
+                let mut piece =
+                    v1::FileHashTable { md5: of(HashKind::Md5), sha1: of(HashKind::Sha1), sha256: of(HashKind::Sha256) };
+                piece.sha256.extend(cut.then_some(7));
+                is_refused |= arriving.take(&piece).is_err();
+            }
+            prop_assert!(is_refused || !cut || pieces.is_empty());
+            if !is_refused {
+                prop_assert_eq!(arriving.hashes().len(), pieces.iter().map(Vec::len).sum::<usize>());
+                for (number, hash) in (0..).zip(arriving.hashes()) {
+                    prop_assert_eq!(arriving.number(hash), Some(number));
+                }
+            }
+        }
+
+        #[test]
+        fn a_hash_comes_back_from_its_digits(bytes: [u8; 32], kind in 0..3_usize, upper: bool) {
+            let kind = HashKind::ALL[kind];
+            let hash = kind.hash(&bytes[..kind.bytes()]).unwrap();
+            let digits = if upper { hash.to_string().to_uppercase() } else { hash.to_string() };
+            prop_assert_eq!(digits.parse(), Ok(hash));
+            prop_assert_eq!(kind.hash(&bytes[..kind.bytes() - 1]), None);
+        }
     }
 }

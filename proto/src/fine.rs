@@ -169,6 +169,8 @@ pub fn expansions(table: &v1::FineTable, chosen: &mut HashSet<Tag>) -> Result<Ve
 
 #[cfg(test)]
 mod tests {
+    use proptest::prelude::*;
+
     use super::*;
 
     fn tag(number: u32) -> Tag {
@@ -260,5 +262,45 @@ mod tests {
         check(&|table| table.counts = vec![0, 8], FineError::Columns);
         check(&|table| table.tags[0] = 9, FineError::Count);
         check(&|table| table.tags.copy_within(16.., 0), FineError::Count);
+    }
+
+    proptest! {
+        #[test]
+        fn a_table_of_a_stranger_is_refused_or_gives_each_chosen_chunk_its_fine_chunks(
+            numbers in prop::collection::vec(0..5_u32, 0..5),
+            counts in prop::collection::vec(prop_oneof![0..4_u32, Just(u32::MAX)], 0..5),
+            fine_tags in prop::collection::vec(any::<u8>(), 0..9),
+            lengths in prop::collection::vec(any::<u8>(), 0..6),
+        ) {
+            let tags = numbers.iter().flat_map(|number| tag(*number).0).collect();
+            let table = v1::FineTable { tags, counts, fine_tags, lengths };
+            let mut chosen: HashSet<Tag> = (0..4).map(tag).collect();
+            if let Ok(found) = expansions(&table, &mut chosen) {
+                prop_assert_eq!(found.len() + chosen.len(), 4);
+                let fine: Vec<FineChunk> = found.iter().flat_map(|expansion| expansion.fine.clone()).collect();
+                prop_assert_eq!(fine.iter().map(|fine| fine.tag).collect::<Vec<_>>(), table.fine_tags);
+                prop_assert!(fine.iter().all(|fine| (1..=16).contains(&fine.length_bytes)));
+                for (expansion, count) in found.iter().zip(&table.counts) {
+                    prop_assert!(expansion.fine.len() == *count as usize && !chosen.contains(&expansion.tag));
+                }
+            }
+        }
+
+        #[test]
+        fn a_choice_of_a_stranger_is_refused_or_has_all_of_its_chunks(
+            contents in prop::collection::vec(0..3_u8, 0..4),
+            counts in prop::collection::vec(prop_oneof![0..4_u32, Just(u32::MAX)], 0..4),
+            tags in 0..9_usize,
+            cut in 0..2_usize,
+        ) {
+            let contents: Vec<u8> = contents.iter().flat_map(|number| [*number; ID_BYTES]).collect();
+            let piece = v1::FineChoice { contents, counts: counts.clone(), tags: vec![7; tags * ID_BYTES + cut] };
+            let mut choice = FineChoice::default();
+            if choice.take(&piece).is_ok() {
+                prop_assert_eq!((choice.tags().count(), cut), (tags, 0));
+                prop_assert!(choice.contents.iter().all(|(_, tags)| !tags.is_empty()));
+                prop_assert!(choice.contents.windows(2).all(|two| two[0].0 != two[1].0));
+            }
+        }
     }
 }

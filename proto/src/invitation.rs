@@ -157,7 +157,7 @@ pub fn check_address(address: &str) -> Result<(), String> {
     let Some((host, port)) = address.rsplit_once(':') else {
         return Err(format!("`{shown}` is not host:port"));
     };
-    if port.parse::<u16>().is_err() {
+    if port.starts_with('+') || port.parse::<u16>().is_err() {
         return Err(format!("`{shown}` has no port from 0 to 65535"));
     }
     host_name(host).map(drop).ok_or_else(|| format!("`{shown}` has no name or address before the port"))
@@ -321,6 +321,7 @@ mod tests {
             ("a:", false),
             (":1", false),
             ("a:-1", false),
+            ("a:+1", false),
             ("a:65536", false),
             ("a:1:2", false),
             ("a b:1", false),

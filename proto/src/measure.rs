@@ -88,6 +88,8 @@ impl From<PairMeasure> for v1::PairMeasure {
 
 #[cfg(test)]
 mod tests {
+    use proptest::prelude::*;
+
     use super::*;
 
     fn pairs(count: u8) -> Vec<ContentPair> {
@@ -127,5 +129,30 @@ mod tests {
         let own = PairMeasure { number: 2, shared_bytes: [40, 36] };
         let answer = v1::MeasureAnswer { pairs: vec![own.into()], ..v1::MeasureAnswer::default() };
         assert_eq!(unpack_measures(&answer, 3), Ok(vec![own]));
+    }
+
+    proptest! {
+        #[test]
+        fn counts_of_a_stranger_are_refused_or_are_one_for_each_named_pair(
+            rows in prop::collection::vec(
+                (0..6_u32, prop_oneof![Just(0), 1..99_u64, Just(MEASURE_CONTENT_BYTES_MAX), any::<u64>()], any::<bool>()),
+                0..5,
+            ),
+            pairs in 0..6_usize,
+        ) {
+            let row = |&(number, first_bytes, same): &(u32, u64, bool)| v1::PairMeasure {
+                number,
+                first_bytes,
+                second_bytes: if same { first_bytes } else { 1 },
+            };
+            let answer = v1::MeasureAnswer { pairs: rows.iter().map(row).collect(), ..v1::MeasureAnswer::default() };
+            if let Ok(measures) = unpack_measures(&answer, pairs) {
+                prop_assert!(measures.is_sorted_by(|one, next| one.number < next.number));
+                prop_assert!(measures.iter().all(|measure| measure.number < pairs));
+                prop_assert!(measures.iter().flat_map(|measure| measure.shared_bytes).all(|most| most <= MEASURE_CONTENT_BYTES_MAX));
+                let again: Vec<v1::PairMeasure> = measures.into_iter().map(Into::into).collect();
+                prop_assert_eq!(again, answer.pairs);
+            }
+        }
     }
 }

@@ -6,6 +6,8 @@
 use std::borrow::Cow;
 use std::fmt::{self, Write as _};
 
+use data_encoding::HEXLOWER_PERMISSIVE;
+
 use crate::limits::PATH_BYTES_MAX;
 use crate::shown::harmless;
 
@@ -67,7 +69,9 @@ impl DocumentPath {
     /// If the document is a passage: the path of its document, and its number, from 1.
     pub fn passage(&self) -> Option<(&[u8], u32)> {
         let start = self.0.windows(PASSAGE.len()).rposition(|three| three == PASSAGE.as_bytes())?;
-        let number = std::str::from_utf8(&self.0[start + PASSAGE.len()..]).ok()?.parse().ok()?;
+        let digits = &self.0[start + PASSAGE.len()..];
+        // As it is written: no sign, and no zero before it.
+        let number = std::str::from_utf8(digits).ok().filter(|_| matches!(digits, [b'1'..=b'9', ..]))?.parse().ok()?;
         Some((&self.0[..start], number))
     }
 }
@@ -108,7 +112,7 @@ pub fn unescaped(path: &str) -> Vec<u8> {
     let mut rest = path.as_bytes();
     while let Some((first, after)) = rest.split_first() {
         let escaped = (*first == b'%').then(|| after.get(..2)).flatten();
-        let escaped = escaped.and_then(|digits| u8::from_str_radix(std::str::from_utf8(digits).ok()?, 16).ok());
+        let escaped = escaped.and_then(|digits| HEXLOWER_PERMISSIVE.decode(digits).ok()?.pop());
         match escaped {
             Some(byte) => {
                 bytes.push(byte);
@@ -234,9 +238,17 @@ mod tests {
 
     #[test]
     fn escapes_that_are_incomplete_stay_as_they_are() {
-        for (text, bytes) in
-            [("%", &b"%"[..]), ("%4", b"%4"), ("%4g", b"%4g"), ("%41", b"A"), ("%%41", b"%A"), ("", b"")]
-        {
+        for (text, bytes) in [
+            ("%", &b"%"[..]),
+            ("%4", b"%4"),
+            ("%4g", b"%4g"),
+            ("%41", b"A"),
+            ("%%41", b"%A"),
+            ("", b""),
+            ("%+1", b"%+1"),
+            ("%-1", b"%-1"),
+            ("%é", "%é".as_bytes()),
+        ] {
             assert_eq!(unescaped(text), bytes, "{text}");
         }
     }
@@ -251,6 +263,9 @@ mod tests {
             ("a!/#1x", None),
             ("a!/#1!/b", None),
             ("a!/#1!/#2", Some((b"a!/#1", 2))),
+            ("a!/#0", None),
+            ("a!/#01", None),
+            ("a!/#+1", None),
         ] {
             assert_eq!(DocumentPath::new(text.as_bytes()).unwrap().passage(), passage, "{text}");
         }

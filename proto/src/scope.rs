@@ -216,6 +216,8 @@ fn digest(of: MethodId, contents: &[ContentDigest]) -> ScopeId {
 
 #[cfg(test)]
 mod tests {
+    use proptest::prelude::*;
+
     use super::*;
 
     const OF: MethodId = MethodId([7; 16]);
@@ -282,5 +284,34 @@ mod tests {
         check(&long, &pieces, ScopeError::TooMany);
         check(&v1::Refinement { scope: vec![0; 15], ..announced.clone() }, &pieces, ScopeError::Length);
         check(&v1::Refinement { of_method_id: vec![], ..announced }, &pieces, ScopeError::Length);
+    }
+
+    #[test]
+    fn the_error_of_a_piece_is_that_of_its_first_mistake_and_takes_nothing_beyond_the_announcement() {
+        let mut receiver = ScopeAnnouncement::check(&scope(2).announcement()).unwrap().receiver();
+        let three = scope(3).pieces().next().unwrap();
+        assert_eq!(receiver.take(&three), Err(ScopeError::Count));
+        assert!(receiver.contents.is_empty());
+        let most = v1::Refinement { contents: SCOPE_CONTENTS_MAX as u64, ..scope(2).announcement() };
+        assert_eq!(ScopeAnnouncement::check(&most).unwrap().receiver().contents.capacity(), 0);
+    }
+
+    proptest! {
+        #[test]
+        fn only_the_announced_scope_arrives(
+            sent in prop::collection::btree_set(0..9_u32, 0..6),
+            arriving in prop::collection::vec(0..9_u32, 0..6),
+            piece in 1..4_usize,
+        ) {
+            let announced = Scope::new(OF, sent.iter().copied().map(content).collect()).unwrap();
+            let bytes = |numbers: &[u32]| numbers.iter().flat_map(|number| content(*number).0).collect();
+            let pieces: Vec<_> =
+                arriving.chunks(piece).map(|numbers| v1::ScopeResponse { contents: bytes(numbers) }).collect();
+            let arrived = receive(&announced.announcement(), &pieces);
+            prop_assert_eq!(arrived.is_ok(), arriving.iter().eq(&sent), "{:?}", &arrived);
+            if let Ok(arrived) = arrived {
+                prop_assert_eq!(arrived, announced);
+            }
+        }
     }
 }

@@ -8,9 +8,9 @@ use cognate_proto::dial::{Dial, DialError, Trust};
 use cognate_proto::identity::{Credential, KeyHash, PrivateKey};
 use cognate_proto::v1::EnrollRequest;
 use cognate_proto::v1::enrolment_client::EnrolmentClient;
-use rcgen::{BasicConstraints, CertificateParams, ExtendedKeyUsagePurpose, IsCa, Issuer, KeyPair};
+use rcgen::{BasicConstraints, CertificateParams, ExtendedKeyUsagePurpose, IsCa, Issuer, KeyPair, date_time_ymd};
 use rustls::pki_types::{CertificateDer, PrivatePkcs8KeyDer};
-use tokio::io::AsyncReadExt as _;
+use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _};
 use tokio::net::{TcpListener, TcpStream};
 use tokio_rustls::TlsAcceptor;
 
@@ -38,11 +38,18 @@ impl Ca {
         &self,
         name: &str,
         purpose: ExtendedKeyUsagePurpose,
+        above: Vec<CertificateDer<'static>>,
+    ) -> (u16, Heard) {
+        self.serve_certificate(leaf(name, purpose), above, &[b"h2"]).await
+    }
+
+    async fn serve_certificate(
+        &self,
+        parameters: CertificateParams,
         mut above: Vec<CertificateDer<'static>>,
+        protocols: &[&[u8]],
     ) -> (u16, Heard) {
         let leaf = KeyPair::generate().unwrap();
-        let mut parameters = CertificateParams::new(vec![name.to_owned()]).unwrap();
-        parameters.extended_key_usages = vec![purpose];
         let issuer = Issuer::from_params(&self.parameters, self.key.pair());
         let certificate = parameters.signed_by(&leaf, &issuer).unwrap();
         above.insert(0, certificate.der().clone());
@@ -52,13 +59,20 @@ impl Ca {
             .with_no_client_auth()
             .with_single_cert(above, PrivatePkcs8KeyDer::from(leaf.serialize_der()).into())
             .unwrap();
-        tls.alpn_protocols = vec![b"h2".to_vec()];
+        tls.alpn_protocols = protocols.iter().map(|protocol| protocol.to_vec()).collect();
         let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
         let port = listener.local_addr().unwrap().port();
         let heard = Heard::default();
         tokio::spawn(take(listener, TlsAcceptor::from(Arc::new(tls)), heard.clone()));
         (port, heard)
     }
+}
+
+/// A certificate for a name that is not signed yet.
+fn leaf(name: &str, purpose: ExtendedKeyUsagePurpose) -> CertificateParams {
+    let mut parameters = CertificateParams::new(vec![name.to_owned()]).unwrap();
+    parameters.extended_key_usages = vec![purpose];
+    parameters
 }
 
 /// The bytes received after the handshake.
@@ -170,4 +184,76 @@ fn a_credential_shows_no_key_and_takes_none_of_another() {
     let credential = Credential::new(ca.der, certificate, key).unwrap();
     let hidden = data_encoding::BASE64.encode(&credential.key.pkcs8()[40..60]);
     assert!(!format!("{credential:?}").contains(&hidden));
+}
+
+#[tokio::test]
+async fn a_certificate_that_is_not_valid_now_is_refused_with_the_reason() {
+    let ours = Ca::new();
+    let year = |year| date_time_ymd(year, 1, 1);
+    for (from, until, reason) in [(1990, 2001, "has expired"), (2990, 2999, "not valid yet")] {
+        let mut parameters = leaf("127.0.0.1", ExtendedKeyUsagePurpose::ServerAuth);
+        (parameters.not_before, parameters.not_after) = (year(from), year(until));
+        let (port, heard) = ours.serve_certificate(parameters, vec![ours.der.clone().into()], &[b"h2"]).await;
+        let dial = Dial::new(&[format!("127.0.0.1:{port}")], &Trust::Ca(ours.der.clone()), None).unwrap();
+        let error = enroll(&dial, b"the secret").await;
+        assert!(error.to_string().contains(reason) && error.is_lasting(), "{error}");
+        assert_eq!(heard.0.lock().unwrap().len(), 0);
+    }
+}
+
+#[tokio::test]
+async fn a_wrong_server_is_reported_and_not_the_silence_of_another() {
+    let (ours, other) = (Ca::new(), Ca::new());
+    for is_first in [true, false] {
+        let (port, _heard) = other.serve("127.0.0.1", ExtendedKeyUsagePurpose::ServerAuth).await;
+        let mut addresses = [format!("127.0.0.1:{port}"), "127.0.0.1:1".to_owned()];
+        if !is_first {
+            addresses.reverse();
+        }
+        let error = Dial::new(&addresses, &Trust::Ca(ours.der.clone()), None).unwrap().connect().await.unwrap_err();
+        assert!(
+            matches!(&error, DialError::NotTrusted { address, .. } if address.contains(&port.to_string())),
+            "{error}"
+        );
+    }
+}
+
+#[tokio::test]
+async fn a_server_that_speaks_another_protocol_is_unreachable_and_worth_another_attempt() {
+    let ours = Ca::new();
+    for protocols in [&[][..], &[b"http/1.1".as_slice()]] {
+        let parameters = leaf("127.0.0.1", ExtendedKeyUsagePurpose::ServerAuth);
+        let (port, heard) = ours.serve_certificate(parameters, vec![ours.der.clone().into()], protocols).await;
+        let dial = Dial::new(&[format!("127.0.0.1:{port}")], &Trust::Ca(ours.der.clone()), None).unwrap();
+        let error = enroll(&dial, b"the secret").await;
+        assert!(matches!(error, DialError::Unreachable { .. }) && !error.is_lasting(), "{error}");
+        assert_eq!(heard.0.lock().unwrap().len(), 0);
+    }
+    for answer in [b"".as_slice(), b"HTTP/1.1 400 Bad Request\r\n\r\n", &[0x16, 3, 3, 0xFF, 0xFF], &[0; 64]] {
+        let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
+        let address = listener.local_addr().unwrap().to_string();
+        let serving = tokio::spawn(async move {
+            let (mut stream, _) = listener.accept().await.unwrap();
+            assert!(stream.read(&mut [0; 4096]).await.unwrap() > 0);
+            stream.write_all(answer).await.unwrap();
+        });
+        let dial = Dial::new(std::slice::from_ref(&address), &Trust::Ca(ours.der.clone()), None).unwrap();
+        let error = dial.connect().await.unwrap_err();
+        assert!(matches!(&error, DialError::Unreachable { address: named, .. } if *named == address), "{error}");
+        serving.await.unwrap();
+    }
+}
+
+#[test]
+fn a_dial_that_cannot_succeed_is_refused_when_it_is_set_up() {
+    let addresses = ["a:1".to_owned()];
+    let refused = |addresses: &[String], trust: &Trust| match Dial::new(addresses, trust, None) {
+        Err(DialError::Setup(reason)) => reason,
+        other => panic!("{other:?}"),
+    };
+    let trust = Trust::Ca(Ca::new().der);
+    assert!(refused(&addresses, &Trust::Ca(b"no certificate".to_vec())).starts_with("the CA: "));
+    assert!(refused(&addresses, &Trust::Ca(Vec::new())).starts_with("the CA: "));
+    assert!(refused(&[addresses[0].clone(), "a\nb:x".to_owned()], &trust).contains("a b:x"));
+    assert!(Dial::new(&addresses, &trust, None).is_ok());
 }

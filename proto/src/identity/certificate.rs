@@ -122,7 +122,8 @@ impl CertificateInfo {
     /// The time at which two thirds of its life are over; `jitter` from -0.1 to 0.1 spreads many certificates of the
     /// same age.
     pub fn renew_at(&self, jitter: f64) -> i64 {
-        let life = u32::try_from(self.not_after.saturating_sub(self.not_before)).unwrap_or(u32::MAX);
+        let life = self.not_after.saturating_sub(self.not_before).max(0);
+        let life = u32::try_from(life).unwrap_or(u32::MAX);
         let share = (2.0 / 3.0 + jitter.clamp(-0.1, 0.1)) * f64::from(life);
         #[expect(clippy::cast_possible_truncation, reason = "a share of 32 bits")]
         self.not_before.saturating_add(share as i64)
@@ -139,7 +140,101 @@ pub fn certificate_key(der: &CertificateDer<'_>) -> Result<KeyHash, IdentityErro
 
 #[cfg(test)]
 mod tests {
+    use proptest::prelude::*;
+    use rcgen::{CertificateParams, PublicKeyData as _, SanType, date_time_ymd};
+
     use super::*;
+    use crate::identity::PrivateKey;
+
+    const PARIS: &str = "cognate://0123abcd/site/paris";
+
+    /// A certificate of the year 2024 that names these addresses.
+    fn certificate(key: &PrivateKey, uris: &[&str]) -> Vec<u8> {
+        let mut parameters = CertificateParams::default();
+        parameters.subject_alt_names = uris.iter().map(|uri| SanType::URI((*uri).try_into().unwrap())).collect();
+        (parameters.not_before, parameters.not_after) = (date_time_ymd(2024, 1, 1), date_time_ymd(2025, 1, 1));
+        parameters.self_signed(key.pair()).unwrap().der().to_vec()
+    }
+
+    /// The reason why a certificate is refused.
+    fn refusal(der: &[u8]) -> String {
+        match CertificateInfo::read(der) {
+            Err(IdentityError::Certificate(reason)) => reason,
+            other => panic!("{} bytes: {other:?}", der.len()),
+        }
+    }
+
+    #[test]
+    fn a_certificate_states_its_member_its_key_and_its_validity() {
+        let key = PrivateKey::generate().unwrap();
+        for (uris, member) in [
+            (&[PARIS][..], Some(PARIS)),
+            (&["https://example.org/", PARIS], Some(PARIS)),
+            (&["https://example.org/"], None),
+            (&["cognate://0123abcd/site/.."], None),
+            (&[], None),
+        ] {
+            let info = CertificateInfo::read(&certificate(&key, uris)).unwrap();
+            assert_eq!(info.member.map(|member| member.to_string()).as_deref(), member, "{uris:?}");
+            assert_eq!((info.key, info.not_before, info.not_after), (key.key_hash(), 1_704_067_200, 1_735_689_600));
+        }
+    }
+
+    #[test]
+    fn a_certificate_of_two_members_is_of_none() {
+        let key = PrivateKey::generate().unwrap();
+        for second in [PARIS, "cognate://0123abcd/operator/paris"] {
+            assert!(refusal(&certificate(&key, &[PARIS, second])).contains("more than one member"), "{second}");
+        }
+    }
+
+    #[test]
+    fn bytes_before_the_end_or_behind_it_are_no_certificate() {
+        let der = certificate(&PrivateKey::generate().unwrap(), &[PARIS]);
+        (0..der.len()).for_each(|end| drop(refusal(&der[..end])));
+        assert_eq!(refusal(&[&der[..], &[0]].concat()), "something follows it");
+        assert!(refusal(&[&der[..], &der].concat()).contains("follows"));
+        assert!(!refusal(&[0; CERTIFICATE_BYTES_MAX]).contains("larger"));
+        assert!(refusal(&[0; CERTIFICATE_BYTES_MAX + 1]).contains("larger than 4096 bytes"));
+    }
+
+    #[test]
+    fn every_changed_bit_of_a_key_makes_another_key() {
+        let key = PrivateKey::generate().unwrap();
+        let (der, public) = (certificate(&key, &[PARIS]), key.pair().subject_public_key_info());
+        let at = der.windows(public.len()).position(|window| window == public).unwrap();
+        for bit in 0..8 * public.len() {
+            let mut changed = der.clone();
+            changed[at + bit / 8] ^= 1 << (bit % 8);
+            assert!(!CertificateInfo::read(&changed).is_ok_and(|info| info.key == key.key_hash()), "{bit}");
+        }
+    }
+
+    proptest! {
+        #[test]
+        fn a_member_comes_back_from_its_address(name in "[\\pL\\pN._-]{1,15}", is_person: bool) {
+            let kind = if is_person { MemberKind::Operator } else { MemberKind::Site };
+            let member = MemberUri { deployment: "0123abcd".into(), kind, name };
+            let text = member.to_string();
+            prop_assert!(text.is_ascii());
+            let plain = member.name.parse::<SiteName>().is_ok();
+            prop_assert_eq!(text.parse(), if plain { Ok(member) } else { Err(IdentityError::NoMember) });
+        }
+
+        #[test]
+        fn bytes_of_strangers_are_refused_or_are_a_certificate(at: prop::sample::Index, bytes: [u8; 3], more: Vec<u8>) {
+            let der = certificate(&PrivateKey::generate().unwrap(), &[PARIS]);
+            let mut changed = der.clone();
+            let at = at.index(der.len() - bytes.len());
+            changed[at..at + bytes.len()].copy_from_slice(&bytes);
+            for der in [changed, more] {
+                match CertificateInfo::read(&der) {
+                    Ok(info) => drop(info.renew_at(0.1)),
+                    Err(error) => prop_assert!(matches!(error, IdentityError::Certificate(_))),
+                }
+            }
+        }
+    }
 
     #[test]
     fn a_member_is_named_by_an_address_of_its_own() {
@@ -173,5 +268,10 @@ mod tests {
         let info = CertificateInfo { member: None, key: KeyHash([0; 32]), not_before: 1000, not_after: 4000 };
         assert_eq!(info.renew_at(0.0), 3000);
         assert_eq!((info.renew_at(-5.0), info.renew_at(5.0)), (2700, 3300));
+        let over = CertificateInfo { not_before: 4000, not_after: 1000, ..info.clone() };
+        assert_eq!(over.renew_at(0.0), 4000, "one that ends before it begins is renewed at once");
+        let endless = CertificateInfo { not_before: i64::MAX - 1, not_after: i64::MAX, ..info.clone() };
+        assert_eq!(endless.renew_at(0.1), i64::MAX - 1);
+        assert!(CertificateInfo { not_before: i64::MIN, not_after: i64::MAX, ..info }.renew_at(0.0) < 0);
     }
 }

@@ -1,4 +1,7 @@
+use proptest::prelude::*;
+
 use super::*;
+use crate::limits::PATTERNS_MAX;
 use crate::name::ScanId;
 use crate::v1;
 
@@ -64,6 +67,11 @@ fn numbers_names_and_times_are_read_as_programs_write_them() {
         r#"{"view": "smell"}"#,
         r#"{"min_containment": true}"#,
         r#"{"refine": {"scan": "7", "what": "both", "size_min_bytes": 0}}"#,
+        r#"{"refine": {"scan": "+000000000000007", "what": "both", "size_min_bytes": 0}}"#,
+        r#"{"refine": {"scan": "00000000000000é", "what": "both", "size_min_bytes": 0}}"#,
+        r#"{"sync_deadline": "99999999999999999999y"}"#,
+        r#"{"threads": 0}"#,
+        r#"{"chunk_bytes": -1}"#,
         r#"{"size_maximum": 1}"#,
     ] {
         assert!(read(wrong).is_err(), "{wrong}");
@@ -145,4 +153,100 @@ fn two_views_are_bytes_and_then_text_with_the_defaults_of_each() {
 fn an_error_names_the_flag_to_somebody_who_typed_it() {
     let options = ScanOptions { memory_budget_bytes: Some(1), ..all_given() };
     assert_eq!(options.check().unwrap_err().of_flag(), "--memory-budget: it must be at least 32MiB");
+}
+
+#[test]
+fn options_at_their_limits_are_accepted() {
+    let check = |change: &dyn Fn(&mut ScanOptions)| {
+        let mut options = all_given();
+        change(&mut options);
+        assert_eq!(options.check(), Ok(()));
+    };
+    check(&|options| {
+        let name = |number: usize| (format!("s{number}").parse().unwrap(), RepositoryName::main());
+        (options.repositories, options.align) = ((0..REPOSITORIES_MAX).map(name).collect(), Vec::new());
+    });
+    check(&|options| options.min_containment = "0".repeat(CONTAINMENT_BYTES_MAX));
+    check(&|options| options.include = vec!["*.txt".into(); PATTERNS_MAX]);
+    check(&|options| options.align = (0..256).map(|number| format!("{number}={number}")).collect());
+    check(&|options| options.memory_budget_bytes = Some(MEMORY_BUDGET_BYTES_LEAST));
+    check(&|options| options.origin = "x".repeat(TEXT_BYTES_MAX));
+}
+
+#[test]
+fn the_record_of_a_scan_is_shown_without_names_that_were_blanked_and_by_the_defaults_if_it_is_unreadable() {
+    let message = v1::ScanOptions::from(&all_given());
+    assert_eq!(ScanOptions::of_record(Some(&message)), all_given());
+    let mut blanked = message.clone();
+    blanked.repositories[0].repository.clear();
+    let shown = ScanOptions::of_record(Some(&blanked));
+    assert_eq!(shown.repositories, all_given().repositories[1..]);
+    assert_eq!(ScanOptions { repositories: all_given().repositories, ..shown }, all_given());
+    let later = v1::ScanOptions { view: "smell".into(), ..message };
+    assert_eq!(ScanOptions::of_record(Some(&later)), ScanOptions::default());
+    assert_eq!(ScanOptions::of_record(None), ScanOptions::default());
+}
+
+#[test]
+fn an_error_about_a_name_of_a_stranger_is_one_line() {
+    let mut message = v1::ScanOptions::from(&all_given());
+    message.repositories[0].site = "a\nb\u{1b}[31m\u{202e}".into();
+    let error = ScanOptions::try_from(&message).unwrap_err().to_string();
+    assert!(error.starts_with("`repositories`: ") && !error.chars().any(crate::shown::is_marked), "{error:?}");
+    message.repositories[0].site = "x".repeat(1 << 20);
+    assert!(ScanOptions::try_from(&message).unwrap_err().reason.len() <= TEXT_BYTES_MAX);
+}
+
+#[test]
+fn a_wait_that_no_message_can_hold_becomes_the_longest_one() {
+    let options = ScanOptions { sync_deadline: Some(Duration::MAX), ..ScanOptions::default() };
+    assert_eq!(v1::ScanOptions::from(&options).sync_deadline_ms, Some(u64::MAX));
+}
+
+proptest! {
+    #[test]
+    fn options_of_any_values_survive_the_message_and_the_text(
+        view in prop::sample::select(&ScanView::ALL[..]),
+        precision in prop::sample::select(&Precision::ALL[..]),
+        what in prop::sample::select(&[RefineWhat::Linked, RefineWhat::Unmatched, RefineWhat::Both][..]),
+        texts in prop::array::uniform3("\\PC{0,9}"),
+        lists in prop::array::uniform4(prop::collection::vec("[^/]{0,9}", 0..3)),
+        numbers: [Option<u64>; 5],
+        flags: [bool; 8],
+        threads: u32,
+        id: u64,
+    ) {
+        let [method, param, origin] = texts;
+        let [include, exclude, control, align] = lists;
+        let [chunk_bytes, min_shared_bytes, size_max_bytes, memory_budget_bytes, wait_ms] = numbers;
+        let [across_only, require_complete, no_sync, follow, match_message_ids, greedy, no_align, refines] = flags;
+        let options = ScanOptions {
+            view, precision, method, param, origin, include, exclude, control, align, chunk_bytes, min_shared_bytes,
+            size_max_bytes, memory_budget_bytes, across_only, require_complete, no_sync, follow, match_message_ids, greedy,
+            no_align,
+            sync_deadline: wait_ms.map(|wait| Duration::from_millis(wait >> 16)),
+            threads: NonZeroU32::new(threads),
+            refine: refines.then_some(Refine { scan: ScanId(id), what, size_min_bytes: id }),
+            ..all_given()
+        };
+        prop_assert_eq!(ScanOptions::try_from(&v1::ScanOptions::from(&options)), Ok(options.clone()));
+        let text = serde_json::to_string(&options).unwrap();
+        prop_assert_eq!(serde_json::from_str::<ScanOptions>(&text).unwrap(), options, "{}", text);
+    }
+
+    #[test]
+    fn a_folder_that_is_typed_in_any_way_is_refused_or_stays_in_its_repository(
+        typed in prop::collection::vec("[./a=]{0,9}", 0..4),
+    ) {
+        if let Ok(folders) = (ScanOptions { align: typed.clone(), ..all_given() }).aligned_folders() {
+            prop_assert_eq!(folders.len(), typed.len());
+            for folder in folders.iter().flatten().filter(|folder| !folder.is_empty()) {
+                prop_assert!(crate::path::DocumentPath::new(folder).is_ok(), "{:?}", folder);
+            }
+            for side in 0..2 {
+                let different: std::collections::HashSet<_> = folders.iter().map(|pair| &pair[side]).collect();
+                prop_assert_eq!(different.len(), folders.len());
+            }
+        }
+    }
 }

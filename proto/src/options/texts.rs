@@ -70,7 +70,7 @@ pub(super) mod scan_id {
     pub(crate) fn deserialize<'de, D: Deserializer<'de>>(deserializer: D) -> Result<ScanId, D::Error> {
         let text = String::deserialize(deserializer)?;
         let refused = || D::Error::custom("an id is 16 hexadecimal digits");
-        if text.len() != 16 {
+        if text.len() != 16 || text.starts_with('+') {
             return Err(refused());
         }
         u64::from_str_radix(&text, 16).map(ScanId).map_err(|_| refused())
