@@ -485,7 +485,8 @@ impl<R: Read> Parts<R> {
 impl<R: Read> Read for Parts<R> {
     /// Reads the text of the present part, to its end.
     fn read(&mut self, buffer: &mut [u8]) -> io::Result<usize> {
-        while self.taken == self.frames.last_text().len() {
+        // After an error the frame of text that was taken is gone.
+        while self.taken >= self.frames.last_text().len() {
             if !matches!(self.state, State::Open) {
                 return Ok(0);
             }

@@ -70,3 +70,36 @@ impl fmt::Display for Reason {
         })
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use std::collections::HashSet;
+
+    use super::*;
+
+    #[test]
+    fn every_reason_has_words_of_its_own_that_end_a_sentence() {
+        let reasons = [
+            Reason::Encrypted,
+            Reason::Damaged,
+            Reason::Unsupported,
+            Reason::TooLarge,
+            Reason::Ratio,
+            Reason::TooMany,
+            Reason::TooDeep,
+            Reason::TimedOut,
+            Reason::OutOfMemory,
+            Reason::Crashed,
+            Reason::NotRecognised,
+            Reason::RecognitionTimedOut,
+            Reason::TooManyPages,
+        ];
+        // Streams that are stored have these numbers.
+        assert_eq!(reasons.map(|reason| reason as u8), [1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13]);
+        let words: HashSet<String> = reasons.iter().map(ToString::to_string).collect();
+        assert_eq!(words.len(), reasons.len());
+        for words in words {
+            assert!(words.starts_with(char::is_lowercase) && words.ends_with(char::is_alphabetic), "{words}");
+        }
+    }
+}

@@ -267,8 +267,68 @@ impl From<RecognitionError> for io::Error {
 }
 
 #[cfg(test)]
-mod tests {
+pub(crate) mod tests {
     use super::*;
+
+    /// Finds a program that every system has.
+    pub(crate) fn program(name: &str) -> PathBuf {
+        find(Path::new(name), std::env::var_os("PATH").as_deref()).expect("a program of every system")
+    }
+
+    /// A recogniser that runs another program in place of its own: `echo` answers with the arguments.
+    pub(crate) fn recogniser(launcher: &str, document_time_max: Duration) -> Recogniser {
+        let settings = Recognition::of_languages(["eng", "deu"].map(str::to_owned).to_vec());
+        Recogniser {
+            launcher: program(launcher),
+            program: "/nowhere/tesseract".into(),
+            settings: Recognition { document_time_max, ..settings },
+            version: "1".to_owned(),
+            segmentation: "3",
+            remembered: Mutex::default(),
+        }
+    }
+
+    #[test]
+    fn a_picture_is_recognised_once_for_each_number_of_dots() {
+        let recogniser = recogniser("echo", Duration::MAX);
+        let text = |picture: &[u8], dots| recogniser.recognise(picture, dots, Duration::from_secs(60)).unwrap();
+        let first = text(b"one", 0);
+        assert!(first.ends_with("/nowhere/tesseract stdin stdout -l eng+deu --psm 3"), "{first}");
+        assert!(Arc::ptr_eq(&first, &text(b"one", 0)));
+        let finer = text(b"one", 300);
+        assert!(finer.ends_with("--psm 3 --dpi 300"), "{finer}");
+        assert!(!Arc::ptr_eq(&first, &text(b"two", 0)));
+        assert_eq!(recogniser.remembered().texts.len(), 3);
+    }
+
+    #[test]
+    fn a_failure_is_a_reason_and_is_not_remembered() {
+        let failing = recogniser("false", Duration::MAX);
+        assert_eq!(failing.recognise(b"x", 0, Duration::from_secs(60)), Err(Reason::NotRecognised));
+        assert_eq!(failing.recognise(b"x", 0, Duration::ZERO), Err(Reason::RecognitionTimedOut));
+        assert!(failing.remembered().texts.is_empty());
+    }
+
+    #[test]
+    fn every_error_of_opening_names_what_is_missing() {
+        let program = PathBuf::from("/nowhere/tesseract");
+        let settings = |program: &str, languages: &[&str]| Recognition {
+            program: program.into(),
+            ..Recognition::of_languages(languages.iter().map(|language| (*language).to_owned()).collect())
+        };
+        let refused = |launcher: &str, settings| match Recogniser::open(self::program(launcher), settings) {
+            Err(error) => io::Error::from(error).to_string(),
+            Ok(found) => panic!("{found:?}"),
+        };
+        assert!(refused("true", settings("/nowhere/tesseract", &["eng"])).contains("`/nowhere/tesseract`"));
+        assert!(refused("true", settings("true", &["eng", "-x"])).contains("`-x` is not the name"));
+        assert!(refused("true", settings("true", &["eng"])).contains("its version is ``"));
+        assert!(refused("false", settings("true", &["eng"])).contains("it said nothing"));
+        assert!(refused("echo", settings("true", &["eng"])).contains("its version is `__view-recogniser"));
+        let unknown = RecognitionError::NoLanguage("xyz".into(), vec!["deu".into(), "eng".into()]);
+        assert_eq!(unknown.to_string(), "the program that recognises text has no language `xyz`, but deu, eng");
+        assert!(RecognitionError::NoProgram(program).to_string().contains("is not installed"));
+    }
 
     #[test]
     fn a_language_has_a_plain_name() {

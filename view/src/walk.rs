@@ -268,3 +268,6 @@ impl Walker<'_> {
         self.budget.stopped().or(broken).map_or(Ok(()), Err)
     }
 }
+
+#[cfg(test)]
+mod tests;

@@ -160,7 +160,11 @@ pub(super) fn skip(stream: &mut (impl Read + ?Sized), bytes: u64) -> io::Result<
 
 #[cfg(test)]
 mod tests {
+    use proptest::prelude::*;
+
     use super::*;
+    use crate::budget::reason;
+    use crate::limits::Limits;
 
     #[test]
     fn a_gzip_file_may_name_its_content() {
@@ -197,5 +201,101 @@ mod tests {
         assert_eq!(reader.read(&mut buffer).unwrap(), 6);
         assert_eq!(reader.read(&mut buffer).unwrap(), 4);
         assert_eq!(reader.read(&mut buffer).unwrap(), 0);
+    }
+
+    const KINDS: [Kind; 4] = [Kind::Gzip, Kind::Xz, Kind::Zstd, Kind::Bzip2];
+
+    fn packed(kind: Kind, bytes: &[u8]) -> Vec<u8> {
+        use std::io::Write as _;
+        let written = |mut encoder: Box<dyn io::Write + '_>| encoder.write_all(bytes).unwrap();
+        let mut out = Vec::new();
+        match kind {
+            Kind::Gzip => written(Box::new(flate2::write::GzEncoder::new(&mut out, flate2::Compression::fast()))),
+            Kind::Bzip2 => written(Box::new(bzip2::write::BzEncoder::new(&mut out, bzip2::Compression::fast()))),
+            Kind::Zstd => out = ruzstd::encoding::compress_to_vec(bytes, ruzstd::encoding::CompressionLevel::Fastest),
+            Kind::Xz => {
+                let mut encoder = lzma_rust2::XzWriter::new(&mut out, lzma_rust2::XzOptions::with_preset(1)).unwrap();
+                encoder.write_all(bytes).unwrap();
+                encoder.finish().unwrap();
+            }
+            _ => panic!("{kind:?}"),
+        }
+        out
+    }
+
+    fn unpacked_within(limits: &Limits, kind: Kind, mut bytes: &[u8]) -> Result<Vec<u8>, Reason> {
+        let budget = Budget::new(limits, bytes.len() as u64);
+        let mut unpacked = Vec::new();
+        let read = decoder(kind, &mut bytes, &budget).expect("a decoder").read_to_end(&mut unpacked);
+        read.map(|_| unpacked).map_err(|error| reason(&error))
+    }
+
+    fn unpacked(kind: Kind, bytes: &[u8]) -> Result<Vec<u8>, Reason> {
+        unpacked_within(&Limits::default(), kind, bytes)
+    }
+
+    #[test]
+    fn only_kinds_of_compressed_files_have_a_decoder() {
+        let budget = Budget::new(&Limits::default(), 1);
+        for (kind, is_known) in KINDS.map(|kind| (kind, true)).into_iter().chain([
+            (Kind::Zip, false),
+            (Kind::Tar, false),
+            (Kind::SevenZip, false),
+            (Kind::Text, false),
+        ]) {
+            assert_eq!(decoder(kind, &mut io::empty(), &budget).is_some(), is_known, "{kind:?}");
+        }
+    }
+
+    #[test]
+    fn a_compressed_file_that_is_cut_off_is_damaged_and_one_of_nothing_is_empty() {
+        let text: Vec<u8> = (0..2000_u32).flat_map(|number| number.wrapping_mul(0x9E37_79B9).to_le_bytes()).collect();
+        for kind in KINDS {
+            let whole = packed(kind, &text);
+            assert_eq!(unpacked(kind, &whole).as_ref(), Ok(&text), "{kind:?}");
+            assert_eq!(unpacked(kind, &packed(kind, b"")), Ok(Vec::new()), "{kind:?}");
+            for cut in (1..24).map(|part| whole.len() * part / 24).chain([whole.len() - 1]) {
+                assert_eq!(unpacked(kind, &whole[..cut]), Err(Reason::Damaged), "{kind:?} cut at {cut}");
+            }
+        }
+    }
+
+    #[test]
+    fn a_dictionary_that_memory_does_not_hold_is_refused_before_it_is_made() {
+        // A quarter of the memory is for the decoder: less than the smallest dictionary of either.
+        let limits = Limits { memory_bytes_max: 256 << 10, ..Limits::default() };
+        assert_eq!(unpacked_within(&limits, Kind::Xz, &packed(Kind::Xz, b"text")), Err(Reason::OutOfMemory));
+        // A frame of zstd with a window of 2 GiB.
+        let frame = [0x28, 0xB5, 0x2F, 0xFD, 0x00, 0xA8, 1, 0, 0];
+        assert_eq!(unpacked(Kind::Zstd, &frame), Err(Reason::OutOfMemory));
+    }
+
+    #[test]
+    fn what_a_zstd_file_lacks_is_named() {
+        // The first needs a dictionary; the checksum of the last is wrong.
+        assert_eq!(unpacked(Kind::Zstd, &[0x28, 0xB5, 0x2F, 0xFD, 0x21, 7, 1, 1, 0, 0]), Err(Reason::Unsupported));
+        let skipped = [0x50, 0x2A, 0x4D, 0x18, 9, 0, 0, 0, 1];
+        assert_eq!(unpacked(Kind::Zstd, &skipped), Err(Reason::Damaged), "a skippable frame that is cut off");
+        let mut summed = vec![0x28, 0xB5, 0x2F, 0xFD, 0x24, 2, 0x11, 0, 0, b'o', b'k'];
+        summed.extend([0; 4]);
+        assert_eq!(unpacked(Kind::Zstd, &summed), Err(Reason::Damaged));
+    }
+
+    proptest! {
+        #[test]
+        fn damage_of_a_compressed_file_is_noticed_or_changes_no_byte(
+            kind in prop::sample::select(&KINDS[..]),
+            at: prop::sample::Index,
+            bit in 0..8_u8,
+        ) {
+            let text = b"some text that is long enough to be worth it, some text that is long".as_slice();
+            let mut bytes = packed(kind, text);
+            let at = at.index(bytes.len());
+            bytes[at] ^= 1 << bit;
+            // The encoder of zstd writes no checksum, so that only its structure can show damage.
+            if let Ok(unpacked) = unpacked(kind, &bytes) && kind != Kind::Zstd {
+                prop_assert!(text == unpacked || unpacked.is_empty(), "{kind:?} {at} {bit}");
+            }
+        }
     }
 }

@@ -56,7 +56,7 @@ pub(crate) fn tar(stream: &mut dyn Read, budget: &Budget, each: &mut VisitMember
                     _ => {}
                 }
                 let left = entry.left;
-                skip(stream, left + padding(size)).map_err(failed)?;
+                skip(stream, left.saturating_add(padding(size))).map_err(failed)?;
             }
         }
     }

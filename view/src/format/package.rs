@@ -160,7 +160,12 @@ fn unzipped(error: ZipError) -> Reason {
 
 #[cfg(test)]
 mod tests {
+    use std::io::Cursor;
+
+    use proptest::prelude::*;
+
     use super::*;
+    use crate::format::tests::{encrypted, zip_of};
 
     #[test]
     fn targets_are_found_from_the_folder_of_their_part() {
@@ -168,5 +173,62 @@ mod tests {
         assert_eq!(resolved("ppt/slides", "../notesSlides/notesSlide1.xml"), "ppt/notesSlides/notesSlide1.xml");
         assert_eq!(resolved("word", "/word/header1.xml"), "word/header1.xml");
         assert_eq!(resolved("", "../../../etc/passwd"), "etc/passwd");
+    }
+
+    fn relations_of(xml: &str, part: &str) -> Result<Relations, Reason> {
+        let (folder, file) = part.rsplit_once('/').unwrap_or(("", part));
+        let name = if folder.is_empty() { format!("_rels/{file}.rels") } else { format!("{folder}/_rels/{file}.rels") };
+        let archive = zip_of(&[(&name, xml.as_bytes())]);
+        Package::open(&mut Cursor::new(archive.as_slice()))?.relations(part)
+    }
+
+    #[test]
+    fn parts_are_found_by_their_role_in_order_and_by_their_id() {
+        let xml = "<Relationships><Relationship Id='1' Type='http://x/y/header' Target='h1.xml'/>\
+                   <Relationship Id='2' Type='header' Target='./h2.xml'/>\
+                   <Relationship Id='3' Type='z/header' Target='/word/h1.xml'/>\
+                   <Relationship Id='4' Type='z/footer' Target='http://example.org/x' TargetMode='External'/>\
+                   <Relationship Id='5' Type='z/headers' Target='h5.xml'/><Relationship Id='6' Target='h6.xml'/>\
+                   <Relationship Id='7' Type='z/header'/><Other Id='8' Type='z/header' Target='h8.xml'/></Relationships>";
+        let relations = relations_of(xml, "word/document.xml").unwrap();
+        assert_eq!(relations.with_role("header"), ["word/h1.xml", "word/h2.xml"]);
+        assert!(relations.with_role("footer").is_empty(), "what is outside is never followed");
+        let ids = ["1", "2", "3", "5", "4", "6", "7", "8", ""].map(|id| relations.with_id(id));
+        assert_eq!(ids[..4], [Some("word/h1.xml"), Some("word/h2.xml"), Some("word/h1.xml"), Some("word/h5.xml")]);
+        assert_eq!(ids[4..], [None; 5]);
+        assert!(relations_of(xml, "other.xml").unwrap().with_id("1") == Some("h1.xml"));
+        assert_eq!(relations_of("<Relationships>", "a/b").map(drop), Err(Reason::Damaged));
+    }
+
+    #[test]
+    fn a_part_that_is_missing_is_none_and_one_that_is_broken_is_damaged() {
+        let archive = zip_of(&[("a", b"some text, some text"), ("b", b"")]);
+        let read = |bytes: &[u8], name: &str| Package::open(&mut Cursor::new(bytes))?.bytes(name);
+        assert_eq!(read(&archive, "a").as_deref(), Ok(&b"some text, some text"[..]));
+        assert_eq!((read(&archive, "b"), read(&archive, "c")), (Ok(Vec::new()), Ok(Vec::new())));
+        assert_eq!(read(&encrypted(&archive), "a"), Err(Reason::Encrypted));
+        let mut broken = archive.clone();
+        broken[32] ^= 0xFF;
+        assert_eq!(read(&broken, "a"), Err(Reason::Damaged));
+        for length in 0..archive.len() {
+            assert!(Package::open(&mut Cursor::new(&archive[..length])).is_err(), "{length}");
+        }
+    }
+
+    #[test]
+    fn a_part_that_expands_too_far_ends_with_the_reason() {
+        let archive = zip_of(&[("bomb", &vec![b'x'; 40 << 20])]);
+        let mut source = Cursor::new(archive.as_slice());
+        let mut package = Package::open(&mut source).unwrap();
+        assert_eq!(package.bytes("bomb"), Err(Reason::Ratio));
+        assert_eq!(package.walk("bomb", &mut Relations { folder: String::new(), all: Vec::new() }), Err(Reason::Ratio));
+    }
+
+    proptest! {
+        #[test]
+        fn no_target_leads_out_of_the_archive(folder in "[./a]{0,6}", target in "[./b]{0,12}") {
+            let name = resolved(&folder, &target);
+            prop_assert!(name.is_empty() || name.split('/').all(|step| !matches!(step, "" | "." | "..")), "{}", name);
+        }
     }
 }

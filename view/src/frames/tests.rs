@@ -263,3 +263,33 @@ proptest! {
         prop_assert!(parts.into_inner().0.is_empty());
     }
 }
+
+#[test]
+fn reading_on_after_an_error_is_an_error_and_gives_no_text() {
+    let begin = |text: &str| {
+        let mut writer = PartsWriter::in_memory();
+        writer.begin("", Kind::Text).unwrap();
+        writer.text(text).unwrap();
+        writer.flush_text().unwrap();
+        writer.finish().unwrap()
+    };
+    let frame =
+        |tag: u8, payload: &[u8]| [&[tag][..], &u32::try_from(payload.len()).unwrap().to_le_bytes(), payload].concat();
+    for (broken, what) in [
+        (Vec::new(), "the end of the stream"),
+        (frame(TEXT, b"cut")[..6].to_vec(), "a frame that is cut off"),
+        (frame(TEXT, b"\xFF"), "text that is not UTF-8"),
+        (frame(END, &[0; END_BYTES]), "a wrong checksum"),
+        (frame(PICTURE_END, &[0; 4]), "a picture"),
+    ] {
+        for taken in [1, 4] {
+            let stream = [begin("text"), broken.clone()].concat();
+            let mut parts = Parts::new(stream.as_slice());
+            parts.next_part().unwrap();
+            parts.read_exact(&mut vec![0; taken]).unwrap();
+            assert!(parts.read_to_end(&mut Vec::new()).is_err(), "{what}");
+            assert!(parts.read(&mut [0; 9]).is_err(), "{what}, again");
+            assert!(parts.outcome().is_err() && parts.next_part().is_err(), "{what}, again");
+        }
+    }
+}

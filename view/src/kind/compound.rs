@@ -88,3 +88,117 @@ impl Sectors {
 fn u32_at(bytes: &[u8], at: usize) -> Option<u32> {
     bytes.get(at..at + 4)?.try_into().ok().map(u32::from_le_bytes)
 }
+
+#[cfg(test)]
+pub(crate) mod tests {
+    use std::io::Cursor;
+
+    use proptest::prelude::*;
+
+    use super::*;
+
+    /// A compound file whose directory has these names: a sector for each list, chained by the table of sectors.
+    pub(crate) fn compound(shift: u8, sectors: &[&[&str]]) -> Vec<u8> {
+        let size = 1 << shift;
+        let mut file = vec![0; size * (2 + sectors.len())];
+        file[..8].copy_from_slice(&[0xD0, 0xCF, 0x11, 0xE0, 0xA1, 0xB1, 0x1A, 0xE1]);
+        file[30] = shift;
+        // The table is the first sector, and the directory begins in the one after it.
+        file[48] = 1;
+        for (sector, names) in (1..).zip(sectors) {
+            let is_last = sector == sectors.len();
+            let next = if is_last { 0xFFFF_FFFE } else { u32::try_from(sector + 1).expect("few sectors") };
+            file[size + 4 * sector..][..4].copy_from_slice(&next.to_le_bytes());
+            for (entry, name) in names.iter().enumerate() {
+                let at = size * (1 + sector) + 128 * entry;
+                let units: Vec<u8> = name.encode_utf16().flat_map(u16::to_le_bytes).collect();
+                file[at..at + units.len()].copy_from_slice(&units);
+                file[at + 64] = u8::try_from(units.len() + 2).expect("a short name");
+            }
+        }
+        file
+    }
+
+    fn kind_of(file: &[u8]) -> Kind {
+        let mut source = Cursor::new(file);
+        let head = crate::source::head(&mut source).expect("memory can be read");
+        kind(&mut source, &head).expect("memory can be read")
+    }
+
+    #[test]
+    fn the_names_of_streams_decide_the_kind() {
+        for (names, expected) in [
+            (&["Root Entry", "WordDocument"][..], Kind::OldOffice),
+            (&["Root Entry", "Workbook"], Kind::OldOffice),
+            (&["Book"], Kind::OldOffice),
+            (&["PowerPoint Document"], Kind::OldOffice),
+            (&["EncryptedPackage"], Kind::OldOffice),
+            (&["Root Entry", "__substg1.0_0037001F"], Kind::Msg),
+            (&["__properties_version1.0", "WordDocument"], Kind::Msg),
+            (&["Root Entry", "worddocument"], Kind::Other),
+            (&["WordDocument2"], Kind::Other),
+            (&[], Kind::Other),
+        ] {
+            for shift in [9, 12] {
+                assert_eq!(kind_of(&compound(shift, &[names])), expected, "{names:?} {shift}");
+            }
+        }
+    }
+
+    #[test]
+    fn the_directory_goes_on_in_the_sectors_of_its_chain() {
+        let filler: &[&str] = &["a", "b", "c", "d"];
+        for shift in [9, 12] {
+            assert_eq!(kind_of(&compound(shift, &[filler, filler, &["Workbook"]])), Kind::OldOffice, "{shift}");
+        }
+        let mut sectors = vec![filler; DIRECTORY_SECTORS_MAX - 1];
+        sectors.push(&["Workbook"]);
+        assert_eq!(kind_of(&compound(9, &sectors)), Kind::OldOffice, "the last sector that is read");
+        sectors.insert(0, filler);
+        assert_eq!(kind_of(&compound(9, &sectors)), Kind::Other, "one beyond it");
+    }
+
+    #[test]
+    fn a_chain_that_runs_in_a_circle_or_out_of_the_file_ends() {
+        let filler: &[&str] = &["a", "b", "c", "d"];
+        for next in [1, 2, 7, 500, 127 * 109, 0x7FFF_FFFF, 0xFFFF_FFF9, u32::MAX] {
+            let mut file = compound(9, &[filler, &["Workbook"]]);
+            let link: &mut [u8] = &mut file[512 + 4..][..4];
+            link.copy_from_slice(&u32::to_le_bytes(next));
+            assert_eq!(kind_of(&file), if next == 2 { Kind::OldOffice } else { Kind::Other }, "{next:#x}");
+        }
+    }
+
+    #[test]
+    fn sectors_of_other_sizes_and_files_of_a_few_bytes_have_no_names() {
+        let file = compound(9, &[&["Workbook"]]);
+        for shift in [10, 11, 13] {
+            assert_eq!(kind_of(&compound(shift, &[&["Workbook"]])), Kind::Other, "{shift}");
+        }
+        for shift in [0, 8, 16, 63, 64, 255] {
+            let mut odd = file.clone();
+            odd[30] = shift;
+            assert_eq!(kind_of(&odd), Kind::Other, "{shift}");
+        }
+        for length in 0..1024 {
+            assert_eq!(kind_of(&file[..length]), Kind::Other, "{length}");
+        }
+    }
+
+    proptest! {
+        #[test]
+        fn no_compound_file_of_a_stranger_takes_the_reader_down(
+            shift in prop::sample::select(&[9_u8, 12][..]),
+            changes in prop::collection::vec((any::<prop::sample::Index>(), any::<u8>()), 1..9),
+            header in prop::collection::vec((30..512_usize, any::<u8>()), 0..9),
+        ) {
+            let mut file = compound(shift, &[&["Root Entry", "WordDocument"], &["x"]]);
+            for (at, byte) in changes {
+                let at = at.index(file.len());
+                file[at] = byte;
+            }
+            header.into_iter().filter(|(at, _)| *at > 31).for_each(|(at, byte)| file[at] = byte);
+            prop_assert!(matches!(kind_of(&file), Kind::OldOffice | Kind::Other | Kind::Msg));
+        }
+    }
+}

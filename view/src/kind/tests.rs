@@ -255,3 +255,60 @@ fn office_files_and_pages_are_candidates_and_other_large_pictures_need_recogniti
     check(b"\xFF\xD8\xFF\xE1\xFF\xFF", Candidate::Picture);
     assert!(Candidate::head_bytes(b"\xFF\xD8\xFF\xE1") > Candidate::head_bytes(b"%PDF"));
 }
+
+/// An archive whose directory has another length, place or end than it has.
+fn with_end(names: &[&str], change: impl FnOnce(&mut Vec<u8>, usize)) -> Vec<u8> {
+    let mut archive = zip_of(&names.iter().map(|&name| (name, b"x".as_slice())).collect::<Vec<_>>());
+    let end = archive.len() - 22;
+    change(&mut archive, end);
+    archive
+}
+
+#[test]
+fn a_directory_is_found_behind_other_bytes_and_before_a_comment() {
+    let names = ["[Content_Types].xml", "word/document.xml"];
+    let plain = with_end(&names, |_, _| {});
+    assert_eq!(kind_of(&plain), Kind::Docx);
+    let before = [b"PK\x03\x04".as_slice(), &[0; 3000], &plain].concat();
+    assert_eq!(kind_of(&before), Kind::Docx, "other bytes come before the archive");
+    for (comment_bytes, expected) in [(1, Kind::Docx), (65_535, Kind::Docx), (65_536, Kind::Zip)] {
+        let commented = [plain.as_slice(), &vec![b'x'; comment_bytes]].concat();
+        assert_eq!(kind_of(&commented), expected, "a comment of {comment_bytes} bytes");
+    }
+}
+
+#[test]
+fn a_directory_that_is_missing_or_wrong_makes_an_archive_and_no_document() {
+    let names = ["[Content_Types].xml", "word/document.xml"];
+    type Change = fn(&mut Vec<u8>, usize);
+    let changes: [(&str, Change); 7] = [
+        ("no end record", |archive, end| archive.truncate(end)),
+        ("half an end record", |archive, end| archive.truncate(end + 12)),
+        ("no directory", |archive, end| archive[end + 12..end + 16].fill(0)),
+        ("a directory longer than the file", |archive, end| archive[end + 12..end + 16].fill(0xFF)),
+        ("a directory that begins elsewhere", |archive, end| archive[end + 12] -= 1),
+        ("a name beyond its end", |archive, end| {
+            let first = archive[..end].windows(4).position(|mark| mark == b"PK\x01\x02").expect("a directory");
+            archive[first + 28..first + 30].fill(0xFF);
+        }),
+        ("an extra field beyond its end", |archive, end| {
+            let first = archive[..end].windows(4).position(|mark| mark == b"PK\x01\x02").expect("a directory");
+            archive[first + 30..first + 32].fill(0xFF);
+        }),
+    ];
+    for (what, change) in changes {
+        assert_eq!(kind_of(&with_end(&names, change)), Kind::Zip, "{what}");
+    }
+}
+
+#[test]
+fn only_the_first_megabyte_of_a_directory_is_looked_at() {
+    let filler: Vec<String> = (0..20_000).map(|number| format!("{number:010}")).collect();
+    let archive = |at: usize| {
+        let mut names: Vec<&str> = filler.iter().map(String::as_str).collect();
+        names.splice(at..at, ["[Content_Types].xml", "word/document.xml"]);
+        with_end(&names, |_, _| {})
+    };
+    assert_eq!(kind_of(&archive(0)), Kind::Docx);
+    assert_eq!(kind_of(&archive(filler.len())), Kind::Zip);
+}

@@ -190,3 +190,26 @@ pub(super) fn hint(name: &str) -> String {
     hint.truncate(hint.floor_char_boundary(child::HINT_BYTES_MAX));
     hint
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_hint_is_the_name_of_the_content_and_never_longer_than_a_request_can_hold() {
+        for (name, expected) in [
+            ("in/notes.txt.gz", "notes.txt"),
+            ("x.tgz", "x.tar"),
+            ("notes.txt", ""),
+            ("", ""),
+            (".gz", ""),
+            ("a.gz/b", ""),
+        ] {
+            assert_eq!(hint(name), expected, "{name}");
+        }
+        for (letters, bytes) in [(253, 253), (254, 254), (255, 254), (9999, 254)] {
+            assert_eq!(hint(&format!("{}.gz", "x".repeat(letters))).len(), bytes);
+        }
+        assert_eq!(hint(&format!("x{}.gz", "ä".repeat(200))).len(), 253, "no letter is cut in two");
+    }
+}

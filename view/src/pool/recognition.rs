@@ -113,6 +113,7 @@ impl Recognition {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::recognise::tests::recogniser;
 
     #[test]
     fn a_picture_that_nobody_asked_for_is_refused() {
@@ -141,5 +142,82 @@ mod tests {
         recognition.part.failure = Some(Reason::NotRecognised);
         assert_eq!(recognition.outcome(Outcome::Text), Outcome::Unextractable(Reason::NotRecognised));
         assert_eq!(recognition.outcome(damaged), damaged);
+    }
+
+    /// What recognition by a program makes of pictures in a part: its text, and its outcome if its pages are pictures.
+    fn recognised(launcher: &str, time_max: Duration, kind: Kind, pictures: u32) -> (String, Outcome, Duration) {
+        let mut recognition = Recognition::new(Some(Arc::new(recogniser(launcher, time_max))));
+        let mut parts = PartsWriter::in_memory();
+        parts.begin("", kind).unwrap();
+        recognition.begin(kind);
+        for number in 0..pictures {
+            parts.text(recognition.before_text("read")).unwrap();
+            parts.text("read").unwrap();
+            recognition.take(&number.to_le_bytes()).unwrap();
+            recognition.recognise(300, &mut parts).unwrap();
+        }
+        parts.end(Outcome::Pictures, None).unwrap();
+        let stream = parts.finish().unwrap();
+        let (mut parts, mut text) = (crate::frames::Parts::new(stream.as_slice()), String::new());
+        parts.next_part().unwrap();
+        io::Read::read_to_string(&mut parts, &mut text).unwrap();
+        (text, recognition.outcome(Outcome::Pictures), recognition.spent)
+    }
+
+    #[test]
+    fn recognised_texts_are_paragraphs_between_those_that_were_read() {
+        let (text, outcome, _) = recognised("echo", Duration::MAX, Kind::Pdf, 2);
+        let lines: Vec<&str> = text.lines().collect();
+        assert_eq!((lines.len(), outcome), (4, Outcome::Recognised), "{text}");
+        assert_eq!((lines[0], lines[2]), ("read", "read"));
+        assert!([lines[1], lines[3]].iter().all(|line| line.ends_with("--dpi 300")), "{text}");
+    }
+
+    #[test]
+    fn pictures_without_text_leave_a_document_of_no_text_and_a_picture_none() {
+        for (kind, expected) in [
+            (Kind::Pdf, Outcome::Text),
+            (Kind::Tiff, Outcome::Text),
+            (Kind::Jpeg, Outcome::NoText),
+            (Kind::Png, Outcome::NoText),
+        ] {
+            let (text, outcome, _) = recognised("true", Duration::MAX, kind, 2);
+            assert_eq!((text.as_str(), outcome), ("readread", expected), "{kind:?}");
+        }
+    }
+
+    #[test]
+    fn a_failure_of_recognition_is_that_of_the_part_and_leaves_what_was_read() {
+        let failed = |launcher, time_max| recognised(launcher, time_max, Kind::Pdf, 3);
+        let (text, outcome, _) = failed("false", Duration::MAX);
+        assert_eq!((text.as_str(), outcome), ("readreadread", Outcome::Unextractable(Reason::NotRecognised)));
+        let (text, outcome, spent) = failed("echo", Duration::ZERO);
+        assert_eq!((text.as_str(), spent), ("readreadread", Duration::ZERO), "no program was started");
+        assert_eq!(outcome, Outcome::Unextractable(Reason::RecognitionTimedOut));
+    }
+
+    #[test]
+    fn after_a_failure_nothing_is_recognised_until_the_next_part() {
+        let mut recognition = Recognition::new(Some(Arc::new(recogniser("echo", Duration::MAX))));
+        let mut parts = PartsWriter::in_memory();
+        recognition.part.failure = Some(Reason::NotRecognised);
+        recognition.recognise(0, &mut parts).unwrap();
+        assert_eq!(parts.text_bytes(), 0);
+        assert_eq!(recognition.outcome(Outcome::Text), Outcome::Unextractable(Reason::NotRecognised));
+        recognition.begin(Kind::Pdf);
+        assert_eq!(recognition.outcome(Outcome::Text), Outcome::Text);
+        recognition.recognise(0, &mut parts).unwrap();
+        assert!(parts.text_bytes() > 0 && recognition.outcome(Outcome::Text) == Outcome::Recognised);
+    }
+
+    #[test]
+    fn a_picture_that_is_too_large_is_refused_however_it_is_divided() {
+        let mut recognition = Recognition::new(Some(Arc::new(recogniser("true", Duration::MAX))));
+        let half = vec![0; usize::try_from(PICTURE_BYTES_MAX / 2).unwrap()];
+        recognition.take(&half).unwrap();
+        recognition.take(&half).unwrap();
+        assert!(recognition.take(&[0]).is_err());
+        recognition.begin(Kind::Pdf);
+        recognition.take(&[0]).unwrap();
     }
 }

@@ -233,3 +233,59 @@ impl Drop for Running {
         let _ = self.child.wait();
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::recognise::tests::program;
+
+    fn answer(launcher: &Path, arguments: &[&str], input: &[u8], time_max: Duration) -> Result<Vec<u8>, String> {
+        let arguments: Vec<OsString> = arguments.iter().map(OsString::from).collect();
+        let run = Run {
+            launcher,
+            program: Path::new("/nowhere/tesseract"),
+            data: None,
+            arguments: &arguments,
+            memory_bytes_max: 1000,
+            time_max,
+        };
+        super::run(&run, input).map_err(|failure| failure.to_string())
+    }
+
+    /// The answer of a program that every system has, which is started in place of the worker's own.
+    fn answer_of(name: &str, arguments: &[&str], input: &[u8]) -> Result<Vec<u8>, String> {
+        answer(&program(name), arguments, input, Duration::from_secs(60))
+    }
+
+    #[test]
+    fn a_program_gets_its_limits_and_then_what_to_run() {
+        let given = answer_of("echo", &["stdin", "-l"], b"").unwrap();
+        assert_eq!(String::from_utf8_lossy(&given), "__view-recogniser 1000 61 /nowhere/tesseract stdin -l\n");
+        let longest = answer(&program("echo"), &[], b"", Duration::from_secs(u64::MAX >> 40)).unwrap();
+        assert!(String::from_utf8_lossy(&longest).contains(&format!(" {} ", (u64::MAX >> 40) + 1)));
+    }
+
+    #[test]
+    fn a_program_that_does_not_read_its_input_may_answer_all_the_same() {
+        for length in [0, 1, 4 << 20] {
+            assert_eq!(answer_of("true", &[], &vec![7; length]), Ok(Vec::new()), "{length}");
+        }
+    }
+
+    #[test]
+    fn the_last_words_of_a_program_that_failed_are_the_reason() {
+        let silent = answer_of("false", &[], b"x").unwrap_err();
+        assert!(silent.contains("exit status: 1") && silent.ends_with("it said nothing"), "{silent}");
+        // It takes the arguments for the names of files, and reports one after the other.
+        let loud = answer_of("cat", &["/nowhere/last"], b"").unwrap_err();
+        assert!(loud.contains("exit status: 1") && loud.contains("/nowhere/last"), "{loud}");
+        assert!(!loud.contains("tesseract"), "{loud}");
+        assert!(answer(Path::new("/nowhere/worker"), &[], b"", Duration::from_secs(60)).is_err());
+    }
+
+    #[test]
+    fn an_answer_without_end_is_refused_and_time_is_bounded() {
+        assert_eq!(answer_of("yes", &[], b"").unwrap_err(), "its answer is too long");
+        assert_eq!(answer(&program("yes"), &[], b"", Duration::ZERO).unwrap_err(), "it took too long");
+    }
+}

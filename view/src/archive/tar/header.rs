@@ -30,7 +30,7 @@ impl Header {
 
 /// Bytes that fill up the last block of so many bytes.
 pub(super) fn padding(bytes: u64) -> u64 {
-    bytes.next_multiple_of(512).saturating_sub(bytes)
+    (512 - bytes % 512) % 512
 }
 
 fn text(field: &[u8]) -> String {

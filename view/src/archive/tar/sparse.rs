@@ -88,7 +88,10 @@ impl<R: Read> Read for Filled<'_, R> {
             buffer[..space].fill(0);
             space
         } else {
-            self.stream.read(&mut buffer[..space])?
+            match self.stream.read(&mut buffer[..space])? {
+                0 => return Err(io::ErrorKind::UnexpectedEof.into()),
+                read => read,
+            }
         };
         self.at += read as u64;
         if self.at == place + length {

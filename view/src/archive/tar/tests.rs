@@ -166,3 +166,22 @@ proptest! {
         }
     }
 }
+
+#[test]
+fn a_size_beyond_all_archives_is_damage_and_no_sum_overflows() {
+    for size in [u64::MAX, u64::MAX - 1, u64::MAX - 511, u64::MAX - 512, 1 << 63] {
+        for kind in [b'0', b'5', b'g', b'K', b'S'] {
+            let mut header = entry("x", kind, b"");
+            header[124..128].copy_from_slice(&[0x80, 0, 0, 0]);
+            header[128..136].copy_from_slice(&size.to_be_bytes());
+            header[148..156].fill(b' ');
+            let sum: u64 = header.iter().map(|&byte| u64::from(byte)).sum();
+            header[148..155].copy_from_slice(format!("{sum:06o}\0").as_bytes());
+            let (found, result) = visited(&[header, b"some bytes".to_vec()].concat(), usize::MAX);
+            assert_eq!(result, Err(Reason::Damaged), "{size} {kind}");
+            assert!(found.iter().all(|(_, content)| *content == Err(Reason::Damaged) || kind == b'S'), "{found:?}");
+        }
+        let (_, result) = visited(&[pax(&[("size", &size.to_string())]), entry("x", b'0', b"")].concat(), usize::MAX);
+        assert_eq!(result, Err(Reason::Damaged), "{size}");
+    }
+}

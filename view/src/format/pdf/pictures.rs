@@ -291,6 +291,8 @@ fn scaled(sample: u8, bits: usize) -> u8 {
 
 #[cfg(test)]
 mod tests {
+    use proptest::prelude::*;
+
     use super::*;
 
     fn file(samples: &Samples, data: &[u8], palette: Option<Vec<u8>>, is_inverted: bool) -> Option<Vec<u8>> {
@@ -327,5 +329,46 @@ mod tests {
         let samples = Samples { width: 10, height: 2, bits: 8 };
         assert_eq!(file(&samples, &[0; 19], None, false), None);
         assert_eq!(file(&Samples { bits: 3, ..samples }, &[0; 99], None, false), None);
+    }
+
+    proptest! {
+        #[test]
+        fn samples_of_any_shape_become_a_file_of_their_size_or_none(
+            width in 0..20_usize,
+            height in 0..6_usize,
+            bits in prop::sample::select(&[0_usize, 1, 2, 3, 4, 8, 16, 32][..]),
+            data in prop::collection::vec(any::<u8>(), 0..400),
+            palette in prop::option::of(prop::collection::vec(any::<u8>(), 0..9)),
+            is_inverted: bool,
+        ) {
+            let (samples, is_indexed) = (Samples { width, height, bits }, palette.is_some());
+            let Some(file) = file(&samples, &data, palette, is_inverted) else { return Ok(()) };
+            prop_assert!(data.len() >= (width * bits).div_ceil(8) * height);
+            let length = if file.starts_with(b"P4") {
+                prop_assert!(bits == 1 && !is_indexed);
+                format!("P4\n{width} {height}\n").len() + width.div_ceil(8) * height
+            } else {
+                format!("P5\n{width} {height}\n255\n").len() + width * height
+            };
+            prop_assert_eq!(file.len(), length);
+        }
+    }
+
+    #[test]
+    fn a_colour_becomes_no_brighter_than_white_and_no_darker_than_black() {
+        for (components, expected) in [
+            (&[][..], 255),
+            (&[7], 7),
+            (&[1, 2], 1),
+            (&[0, 0, 0], 0),
+            (&[255, 0, 0], 76),
+            (&[0, 255, 0], 149),
+            (&[0, 0, 255], 28),
+            (&[255, 255, 255, 255], 0),
+            (&[0, 0, 0, 10], 245),
+            (&[1, 2, 3, 4, 5], 1),
+        ] {
+            assert_eq!(grey(components), expected, "{components:?}");
+        }
     }
 }

@@ -58,3 +58,61 @@ fn a_truncated_document_is_damaged_and_depth_is_bounded() {
     let deep = [b"{\\rtf1 ".as_slice(), &b"{".repeat(20_000)].concat();
     assert_eq!(text_of(Kind::Rtf, &deep), Err(Reason::TooDeep));
 }
+
+#[test]
+fn stand_ins_end_with_their_group_and_count_control_words() {
+    check("a\\uc3\\u228 {x}b", "aäxb");
+    check("{\\uc2\\u228 ?}?c", "ä?c");
+    check("\\uc1\\u228\\emdash b", "äb");
+    check("\\uc2\\u228\\'e4\\'e4b", "äb");
+    check("\\uc-5\\u228 b", "äb");
+    check("\\uc\\u228 ?b", "äb");
+}
+
+#[test]
+fn halves_of_characters_that_stay_alone_are_left_out() {
+    check("a\\u-10179?b", "ab");
+    check("a\\u-8704?b", "ab");
+    check("a\\u-10179?\\u-10179?\\u-8704?b", "a😀b");
+    check("a\\u-10179?\\u98?c", "abc");
+}
+
+#[test]
+fn numbers_and_digits_that_are_none_are_no_text() {
+    check("a\\'zzb", "azzb");
+    check("a\\'", "a");
+    check("a\\'fzb", "azb");
+    check("a\\bin-3 b", "ab");
+    check("a\\bin b", "ab");
+    check("a\\ansicpg0\\'e4", "aä");
+    check("a\\f77\\'e4", "aä");
+    check("a\\verylongcontrolwordthatnoprogramwouldeverwrite77 b", "ab");
+}
+
+#[test]
+fn hidden_text_ends_with_its_group_or_by_a_word() {
+    check("a{\\v x{x}x}b", "ab");
+    check("a\\v x\\v0 b", "ab");
+    check("a\\v x\\plain b", "ab");
+    check("a\\deleted x\\deleted0 b", "ab");
+    check("{\\v x\\par x}b", "b");
+}
+
+#[test]
+fn what_follows_the_document_is_no_part_of_it() {
+    let after = |more: &str| format!("{{\\rtf1 a}}{more}");
+    for more in ["", "b", "}", "{", "\\par b", "\0"] {
+        assert_eq!(text_of(Kind::Rtf, after(more).as_bytes()).as_deref(), Ok("a"), "{more:?}");
+    }
+    for cut in ["", "a", "{", "{\\rtf1 a\\bin9999999999 b}", "}", "\\par", "{\\rtf1 {a}"] {
+        assert_eq!(text_of(Kind::Rtf, cut.as_bytes()), Err(Reason::Damaged), "{cut:?}");
+    }
+}
+
+#[test]
+fn no_more_fonts_are_known_than_a_document_may_have() {
+    let font = |number: usize| format!("{{\\f{number}\\fcharset204 A;}}");
+    let fonts: String = (0..=super::FONTS_MAX).map(font).collect();
+    let last = super::FONTS_MAX - 1;
+    check(&format!("{{\\fonttbl{fonts}}}\\f{last}\\'cf\\f{}\\'cf", last + 1), "ПÏ");
+}

@@ -1,5 +1,7 @@
 use std::io::Cursor;
 
+use proptest::prelude::*;
+
 use super::*;
 
 fn pages_of(bytes: &[u8]) -> Result<Vec<Page>, Reason> {
@@ -112,4 +114,73 @@ fn a_file_that_is_cut_or_runs_in_a_circle_ends_with_a_reason() {
     beyond[offsets..offsets + 4].copy_from_slice(&u32::MAX.to_le_bytes());
     let page = pages_of(&beyond).unwrap().remove(0);
     assert_eq!(page.file(&mut Cursor::new(beyond.as_slice())), Err(Reason::Damaged));
+}
+
+/// The only page of a file with one field changed.
+fn page_with(tag: u16, change: impl FnOnce(&mut Field)) -> (Vec<u8>, Page) {
+    let bytes = of_fax(&fax(1728, 2200), b"data");
+    let mut page = pages_of(&bytes).unwrap().remove(0);
+    change(page.fields.iter_mut().find(|field| field.tag == tag).unwrap());
+    (bytes, page)
+}
+
+#[test]
+fn a_page_whose_places_and_lengths_do_not_agree_is_damaged_and_a_huge_one_is_not_recognised() {
+    let long = |numbers: &[u32]| numbers.iter().flat_map(|number| number.to_le_bytes()).collect::<Vec<u8>>();
+    for (tag, numbers, expected) in [
+        (STRIP_LENGTHS, &[4][..], None),
+        (STRIP_LENGTHS, &[0], None),
+        (STRIP_LENGTHS, &[1, 3], Some(Reason::Damaged)),
+        (STRIP_LENGTHS, &[], Some(Reason::Damaged)),
+        (STRIP_LENGTHS, &[5000], Some(Reason::Damaged)),
+        (STRIP_LENGTHS, &[u32::MAX], Some(Reason::NotRecognised)),
+        (STRIP_OFFSETS, &[u32::MAX], Some(Reason::Damaged)),
+        (STRIP_OFFSETS, &[8, 8], Some(Reason::Damaged)),
+    ] {
+        let (bytes, page) = page_with(tag, |field| field.bytes = long(numbers));
+        assert_eq!(page.file(&mut Cursor::new(bytes.as_slice())).err(), expected, "{tag} {numbers:?}");
+    }
+    let (bytes, page) = page_with(STRIP_OFFSETS, |field| field.tag = TILE_OFFSETS);
+    assert_eq!(page.file(&mut Cursor::new(bytes.as_slice())).err(), Some(Reason::Damaged), "tiles without lengths");
+    let (bytes, page) = page_with(STRIP_OFFSETS, |field| field.kind = 5);
+    assert_eq!(page.file(&mut Cursor::new(bytes.as_slice())).err(), Some(Reason::Damaged), "places that are fractions");
+}
+
+#[test]
+fn a_page_has_no_more_fields_and_values_than_a_picture_needs() {
+    let whole = of_fax(&fax(1728, 2200), b"data");
+    let at = u32::from_le_bytes(whole[4..8].try_into().unwrap()) as usize;
+    let changed = |place: usize, bytes: &[u8]| {
+        let mut file = whole.clone();
+        file[at + place..at + place + bytes.len()].copy_from_slice(bytes);
+        pages_of(&file).map(|pages| pages.len())
+    };
+    assert_eq!(changed(0, &(FIELDS_MAX + 1).to_le_bytes()), Err(Reason::Damaged));
+    let values = u32::try_from(VALUES_BYTES_MAX / 4).unwrap();
+    assert_eq!(changed(2 + 4, &(values + 1).to_le_bytes()), Err(Reason::TooLarge));
+    assert_eq!(changed(2 + 4, &values.to_le_bytes()), Err(Reason::Damaged), "as many as are allowed are not there");
+    assert_eq!(changed(2 + 2, &99_u16.to_le_bytes()), Ok(0), "a width of an unknown type");
+    assert_eq!(changed(2 + 4, &[0; 4]), Ok(0), "a width without a value");
+}
+
+proptest! {
+    #[test]
+    fn no_damage_makes_a_page_of_bytes_that_are_not_in_the_file(
+        order in prop::sample::select(&[Order::Little, Order::Big][..]),
+        changes in prop::collection::vec((any::<prop::sample::Index>(), any::<u8>()), 1..6),
+    ) {
+        let mut bytes = file(order, &[(1728, 2200), (1000, 1400)]);
+        for (at, byte) in changes {
+            let at = at.index(bytes.len());
+            bytes[at] = byte;
+        }
+        let mut source = Cursor::new(bytes.as_slice());
+        for page in pages(&mut source).unwrap_or_default().iter().take(9) {
+            if let Ok(own) = page.file(&mut source) {
+                let again = pages_of(&own).unwrap();
+                prop_assert_eq!(again.len(), 1);
+                prop_assert_eq!(again[0].shape(), page.shape());
+            }
+        }
+    }
 }

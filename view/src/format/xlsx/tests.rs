@@ -40,3 +40,59 @@ fn binary_workbooks_are_not_supported() {
     let document = zip_of(&[TYPES, ("_rels/.rels", relations), ("xl/workbook.bin", b"\x83\x01")]);
     assert_eq!(text_of(Kind::Xlsx, &document), Err(Reason::Unsupported));
 }
+
+/// A workbook of one sheet with these rows, and these shared texts.
+fn book(rows: &str, shared: &str) -> Vec<u8> {
+    zip_of(&[
+        TYPES,
+        ("xl/workbook.xml", b"<workbook><sheets><sheet name='S' r:id='1'/></sheets></workbook>"),
+        ("xl/_rels/workbook.xml.rels", RELATIONS),
+        ("xl/sharedStrings.xml", format!("<sst>{shared}</sst>").as_bytes()),
+        ("xl/worksheets/first.xml", format!("<worksheet>{rows}</worksheet>").as_bytes()),
+    ])
+}
+
+fn check(rows: &str, shared: &str, wanted: &str) {
+    assert_eq!(text_of(Kind::Xlsx, &book(rows, shared)).as_deref(), Ok(wanted), "{rows} {shared}");
+}
+
+#[test]
+fn a_cell_that_names_no_shared_text_is_empty() {
+    for number in ["2", "-1", "18446744073709551616", "x", "", "1.0", "&#x30;&#x30;7"] {
+        check(&format!("<row><c t='s'><v>{number}</v></c><c><v>9</v></c></row>"), "<si><t>a</t></si><si/>", "S\n9");
+    }
+    check("<row><c t='s'><v> 0\n</v></c><c t='s'><v>1</v></c></row>", "<si><t>a</t></si><si/>", "S\na");
+    check("<row><c t='s'/><c/><c t='b'/></row>", "", "S");
+}
+
+#[test]
+fn the_kind_of_a_cell_does_not_pass_on_to_the_next() {
+    check(
+        "<row><c t='b'><v>0</v></c><c><v>1</v></c><c t='s'><v>0</v></c><c><v>0</v></c><c t='b'><v>7</v></c></row>",
+        "<si><t>a</t></si>",
+        "S\nFALSE 1 a 0 7",
+    );
+}
+
+#[test]
+fn reading_aids_are_left_out_in_cells_and_in_shared_texts() {
+    let shared = "<si><t>東京</t><rPh sb='0'><t>とうきょう</t></rPh><phoneticPr/></si><si><r><t>a</t></r><rPh><t>x</t></rPh><r><t>b</t></r></si>";
+    check("<row><c t='s'><v>0</v></c><c t='s'><v>1</v></c></row>", shared, "S\n東京 ab");
+    check("<row><c t='inlineStr'><is><t>a</t><rPh><t>x</t></rPh><r><t>b</t></r></is></c></row>", "", "S\nab");
+}
+
+#[test]
+fn a_workbook_without_its_parts_is_damaged_and_one_without_a_sheet_has_its_name_alone() {
+    assert_eq!(text_of(Kind::Xlsx, &zip_of(&[TYPES])), Err(Reason::Damaged));
+    let named = b"<workbook><sheet name='A' r:id='1'/><sheet name='B' r:id='9'/><sheet/></workbook>";
+    let alone = zip_of(&[TYPES, ("xl/workbook.xml", named)]);
+    assert_eq!(text_of(Kind::Xlsx, &alone).as_deref(), Ok("A\nB"));
+    let cut = b"<worksheet><row><c><v>1</v></c>";
+    let book = zip_of(&[
+        TYPES,
+        ("xl/workbook.xml", named),
+        ("xl/_rels/workbook.xml.rels", RELATIONS),
+        ("xl/worksheets/first.xml", cut),
+    ]);
+    assert_eq!(text_of(Kind::Xlsx, &book), Err(Reason::Damaged));
+}

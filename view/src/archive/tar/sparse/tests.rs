@@ -112,3 +112,15 @@ proptest! {
         prop_assert_eq!(filled(&header(&pieces, false, size), &bytes).unwrap(), expected);
     }
 }
+
+#[test]
+fn a_file_without_all_bytes_of_its_pieces_is_damaged() {
+    for (bytes, is_complete) in [(&b"abcd"[..], true), (b"abcde", true), (b"abc", false), (b"ab", false), (b"", false)]
+    {
+        let file = filled(&header(&[(0, 2), (5, 2)], false, 9), bytes);
+        assert_eq!(file.is_ok(), is_complete, "{bytes:?}");
+        if let Err(error) = file {
+            assert_eq!(crate::budget::reason(&error), Reason::Damaged);
+        }
+    }
+}

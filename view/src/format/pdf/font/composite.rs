@@ -143,9 +143,7 @@ fn widths(all: &Array<'_>) -> Option<HashMap<u32, f32>> {
     let (mut widths, mut parts) = (HashMap::new(), all.flex_iter());
     loop {
         if let Some((first, each)) = parts.next::<(u32, Array<'_>)>() {
-            for (character, width) in (first..).zip(each.iter::<f32>()) {
-                widths.insert(character, width);
-            }
+            widths.extend((first..=CHARACTER_MAX).zip(each.iter::<f32>()));
         } else if let Some((first, last, width)) = parts.next::<(u32, u32, f32)>() {
             widths.extend((first..=last.min(CHARACTER_MAX)).map(|character| (character, width)));
         } else {
@@ -161,7 +159,7 @@ fn widths_downwards(all: &Array<'_>) -> Option<HashMap<u32, [f32; 3]>> {
         if let Some((first, each)) = parts.next::<(u32, Array<'_>)>() {
             let numbers: Vec<f32> = each.iter::<f32>().collect();
             let (groups, rest) = numbers.as_chunks::<3>();
-            widths.extend((first..).zip(groups.iter().copied()));
+            widths.extend((first..=CHARACTER_MAX).zip(groups.iter().copied()));
             if !rest.is_empty() {
                 return None;
             }
