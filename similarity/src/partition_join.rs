@@ -77,19 +77,20 @@ impl LoadedPartition<'_> {
     /// Reports the links and builds the clusters.
     pub(crate) fn join(&self, outcome: &mut JoinOutcome) -> Result<(), Error> {
         let quota = LinkQuota { left: AtomicU64::new(self.links_max), is_full: AtomicBool::new(false) };
-        let collect = || LinkCollector {
-            part: self,
-            quota: &quota,
-            unsent: Vec::new(),
-            links: 0,
-            reserved: 0,
-            pairs: Vec::new(),
-            summary: None,
-        };
         let in_first = self.first_members.map(|first| move |member| member < first);
         let in_first = in_first.as_ref().map(|in_first| in_first as &(dyn Fn(u32) -> bool + Sync));
-        let (collectors, candidates) = self.pairs(in_first, collect)?;
+        let (collectors, candidates) = self.pairs(in_first, || LinkCollector::new(self, &quota))?;
         outcome.candidates += candidates;
+        self.conclude(collectors, &quota, outcome)
+    }
+
+    /// Builds the clusters from the links of all threads.
+    fn conclude<'p>(
+        &'p self,
+        collectors: Vec<LinkCollector<'p>>,
+        quota: &LinkQuota,
+        outcome: &mut JoinOutcome,
+    ) -> Result<(), Error> {
         let mut pairs = Vec::new();
         let mut summary = None;
         for mut collector in collectors {
@@ -302,7 +303,11 @@ impl Collect for LinkCollector<'_> {
     }
 }
 
-impl LinkCollector<'_> {
+impl<'a> LinkCollector<'a> {
+    fn new(part: &'a LoadedPartition<'a>, quota: &'a LinkQuota) -> LinkCollector<'a> {
+        LinkCollector { part, quota, unsent: Vec::new(), links: 0, reserved: 0, pairs: Vec::new(), summary: None }
+    }
+
     fn flush(&mut self) -> Result<(), Error> {
         let sink = self.part.request.sink.filter(|_| !self.unsent.is_empty());
         sink.map_or(Ok(()), |sink| sink(&self.unsent))?;
@@ -422,17 +427,18 @@ mod tests {
             (0..).zip(&self.contents).flat_map(rows_of).collect()
         }
 
-        /// Joins all that share a tag, with memory for so many links.
-        fn join(
+        /// The partition in memory, where all that share a tag are linked, with memory for so many links.
+        fn loaded<T>(
             &self,
             (clusters, links_max, threads): (bool, u64, usize),
             sink: &(dyn Fn(&[Link]) -> Result<(), Error> + Sync),
-        ) -> Result<JoinOutcome, Error> {
+            then: impl FnOnce(&LoadedPartition<'_>) -> T,
+        ) -> T {
             let monitor = Monitor { progress: &|_| (), cancelled: &AtomicBool::new(false) };
             let tracker = Tracker::new(&monitor, Phase::Join, 1);
             let thresholds = Thresholds { min_shared_bytes: 1, min_containment: "1".parse().unwrap() };
             let holders = Holders::new();
-            let part = LoadedPartition {
+            then(&LoadedPartition {
                 thresholds: &thresholds,
                 members: Members { contents: &self.contents, payload_bytes: &self.payload_bytes },
                 lists: Lists::new(self.rows(), self.contents.len()),
@@ -444,9 +450,16 @@ mod tests {
                 links_max,
                 threads: NonZeroUsize::new(threads).unwrap(),
                 tracker: &tracker,
-            };
+            })
+        }
+
+        fn join(
+            &self,
+            how: (bool, u64, usize),
+            sink: &(dyn Fn(&[Link]) -> Result<(), Error> + Sync),
+        ) -> Result<JoinOutcome, Error> {
             let mut outcome = JoinOutcome::default();
-            part.join(&mut outcome)?;
+            self.loaded(how, sink, |part| part.join(&mut outcome))?;
             Ok(outcome)
         }
 
@@ -498,6 +511,24 @@ mod tests {
                 assert_eq!(found.links, links);
             }
         }
+    }
+
+    #[test]
+    fn links_that_a_thread_still_holds_when_the_memory_of_another_one_ends_are_in_the_clusters_too() {
+        let sample = sample();
+        let (expected, _) = sample.found((true, u64::MAX, 1));
+        let mut found = JoinOutcome::default();
+        sample.loaded((true, 0, 1), &|_| Ok(()), |part| {
+            let links = part.pairs(None, Vec::new).unwrap().0.concat();
+            let quota = LinkQuota { left: AtomicU64::new(2 * RESERVED_PAIRS), is_full: AtomicBool::new(false) };
+            let [mut few, mut many] = [0; 2].map(|_| LinkCollector::new(part, &quota));
+            links[..100].iter().for_each(|link| few.keep(*link));
+            links[100..].iter().for_each(|link| many.keep(*link));
+            assert!(few.summary.is_none() && many.summary.is_some());
+            part.conclude(vec![few, many], &quota, &mut found).unwrap();
+        });
+        assert_eq!(found.clusters, expected.clusters);
+        assert_eq!(found.omitted, expected.omitted);
     }
 
     #[test]

@@ -153,8 +153,7 @@ fn a_scan_is_found_as_the_text_of_its_contract_and_every_format_marks_it() {
     assert!(report("html").text().contains("scan.pdf (recognised text)"));
     let words = ["report", result.to_str().unwrap(), "--documents", "--format", "json"];
     let documents = sites.sandbox.cognate(words).expect(0).json();
-    let marks: Vec<bool> =
-        documents["documents"].as_array().unwrap().iter().map(|row| row["recognised"].is_boolean()).collect();
+    let marks: Vec<bool> = documents.as_array().unwrap().iter().map(|row| row["recognised"].is_boolean()).collect();
     // The contract, the fax, the icon, the scan.
     assert_eq!(marks, [false, true, false, true]);
 }
