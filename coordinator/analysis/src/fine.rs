@@ -166,7 +166,7 @@ pub(crate) struct FineRoot {
     pub(crate) sent_bytes: u64,
 }
 
-/// What measuring by fine chunks gives, next to links.
+/// The figures of a round of fine chunks, and the data from which its frames are described.
 pub(crate) struct FineFound {
     /// The figures, without a description of the frames.
     pub(crate) figures: FineFigures,

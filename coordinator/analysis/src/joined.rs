@@ -21,7 +21,7 @@ pub(crate) fn directed(copies: &Copies, link: &Link, measured: Measured) -> (Con
     }
 }
 
-/// What joins the members of a cluster.
+/// The links that join the members of a cluster, summed up.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 pub(crate) struct Join {
     /// Bytes of the links of its forest.
@@ -85,7 +85,7 @@ impl<'a> Joined<'a> {
         }
     }
 
-    /// What joins each cluster, in the order of the clusters.
+    /// The join of each cluster, in the order of the clusters.
     pub(crate) fn finish(self, contents: &[FrozenContent], measures: &Measures) -> Vec<Join> {
         let mut joins = vec![Join::default(); self.clusters.len()];
         let rests = |a: ContentIndex, b: ContentIndex| {

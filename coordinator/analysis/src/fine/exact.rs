@@ -92,7 +92,7 @@ impl Task<'_> {
         [pair.a, pair.b].map(|content| frozen.digest_at_site(&frozen.contents[content as usize]))
     }
 
-    /// What the comparison says of each pair of the sample.
+    /// The pairs of the sample as the comparison reports them.
     fn reported(&self, sample: &[SampledPair], measured: &[MeasuredPair]) -> Result<Vec<MeasuredPair>, Error> {
         let known = |a, b| {
             let place = measured.binary_search_by_key(&(a, b), MeasuredPair::contents);

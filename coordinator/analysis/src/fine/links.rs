@@ -48,13 +48,13 @@ impl MeasuredPair {
         self.shared.outside_templates
     }
 
-    /// What the pair has in common outside of templates.
+    /// The link of the bytes that the pair has in common outside of templates.
     pub(super) fn link(&self) -> Link {
         Link { a: ContentIndex(self.a), b: ContentIndex(self.b), shared_bytes: self.shared.outside_templates }
     }
 }
 
-/// What every measured pair is measured with.
+/// The fine chunks, and the templates and frames among them, with which pairs are measured.
 #[derive(Clone, Copy)]
 pub(super) struct Measuring<'a> {
     pub(super) expansions: &'a Expansions,
@@ -173,7 +173,7 @@ impl Task<'_> {
             }
             match measured.next_if(|pair| (pair.a, pair.b) == (link.a.0, link.b.0)) {
                 Some(pair) => group.extend(self.link_of(pair, of_contents)),
-                // What it has in common by whole chunks may be partly template, which nothing but a measure knows.
+                // Rows of templates may cover part of its common chunks. Only a measured pair knows how much, so the link is bounded by the sizes.
                 None => group.push(Link { shared_bytes: link.shared_bytes.min(own(link.a)).min(own(link.b)), ..*link }),
             }
             if failure.is_none() {

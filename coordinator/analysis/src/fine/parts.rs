@@ -1,4 +1,4 @@
-//! What fine chunks are part of: a template that is in force, a frame that the scan finds, or a content's own text.
+//! The parts of contents: each fine chunk belongs to a template that is in force, to a frame that the scan finds, or to the content's own text.
 
 use std::collections::BTreeMap;
 
@@ -37,7 +37,7 @@ impl Parts {
         Parts { template_rows: rows.iter().copied().collect(), ..Parts::default() }
     }
 
-    /// What the fine chunks of a chunk are part of; nothing if all are the content's own.
+    /// The part to which each fine chunk of a chunk belongs; empty if all are the content's own.
     pub(super) fn of_chunk(&self, tag: &Tag, fine: &[FineChunk]) -> Vec<Part> {
         if self.bytes.contains_key(tag) { self.marked(tag, fine) } else { Vec::new() }
     }

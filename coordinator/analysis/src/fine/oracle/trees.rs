@@ -34,7 +34,7 @@ pub(super) struct Tree {
     pub(super) method: Method,
 }
 
-/// What is known of a content.
+/// The facts of a content by which the definition decides.
 pub(super) struct Facts {
     pub(super) bytes: Vec<u8>,
     pub(super) content: Content,
