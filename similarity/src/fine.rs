@@ -19,16 +19,16 @@
 //!
 //! Source of the idea: the coarse and the fine comparison of Forman, Eshghi, Chiocchetti (KDD 2005), section 4.
 
+mod common_rows;
 mod places;
-mod row_places;
 
 use std::collections::HashMap;
 use std::ops::Range;
 
 use cognate_fingerprint::{FineChunk, Tag};
 
+use self::common_rows::CommonRows;
 pub use self::places::FinePlace;
-use self::row_places::RowPlaces;
 use crate::error::Error;
 use crate::link::Link;
 use crate::posting::{ContentIndex, Posting};
@@ -105,12 +105,17 @@ const AHEAD_MAX: usize = 64;
 const NO_ROW: u64 = 0;
 /// Bits of a fine chunk in a row: its tag, and its length less 1.
 const FINE_BITS: u32 = 12;
+/// The bit that every row has, above those of its fine chunks.
+#[expect(clippy::cast_possible_truncation, reason = "a row has three fine chunks")]
+const ROW_MARK: u64 = 1 << (FINE_BITS * ROW as u32);
+/// The bits of the fine chunks of a row.
+const ROW_MASK: u64 = ROW_MARK - 1;
 
 /// Measures pairs by the fine chunks of those chunks that are left. It holds memory that one pair after the other uses.
 #[derive(Debug, Default)]
 pub struct FineMeasure {
     sides: [Side; 2],
-    places: RowPlaces,
+    common: CommonRows,
 }
 
 /// The fine chunks of one content.
@@ -214,14 +219,15 @@ impl FineMeasure {
     pub fn shared_bytes(&mut self) -> SharedBytes {
         self.sides.iter_mut().for_each(Side::find_rows);
         let [a, b] = &mut self.sides;
-        self.places.fill(&b.rows);
-        a.find_runs(b, &self.places);
+        self.common.find(&a.rows, &b.rows);
+        self.common.fill(1, &b.rows);
+        a.find_runs(b, &self.common, [0, 1]);
         // The lesser sum is of both: it is nothing already.
         if a.runs.is_empty() {
             return SharedBytes::default();
         }
-        self.places.fill(&a.rows);
-        b.find_runs(a, &self.places);
+        self.common.fill(0, &a.rows);
+        b.find_runs(a, &self.common, [1, 0]);
         SharedBytes::of([a.counted_by_part(), b.counted_by_part()])
     }
 
@@ -242,27 +248,32 @@ impl FineMeasure {
 impl Side {
     fn find_rows(&mut self) {
         self.rows.clear();
-        self.rows.extend(self.fine.windows(ROW).map(|fine| {
-            let word = |fine: &FineChunk| u64::from(fine.tag) << 4 | u64::from((fine.length_bytes - 1) & 0xf);
-            let in_one_chunk = fine.iter().all(|fine| fine.length_bytes > 0);
-            if in_one_chunk { fine.iter().fold(1, |packed, fine| packed << FINE_BITS | word(fine)) } else { NO_ROW }
-        }));
+        let (mut row, mut in_chunk) = (0_u64, 0_usize);
+        let ending = self.fine.iter().map(|fine| {
+            in_chunk = if fine.length_bytes > 0 { in_chunk + 1 } else { 0 };
+            row = row << FINE_BITS | u64::from(fine.tag) << 4 | u64::from(fine.length_bytes.wrapping_sub(1) & 0xf);
+            if in_chunk < ROW { NO_ROW } else { row & ROW_MASK | ROW_MARK }
+        });
+        self.rows.extend(ending.skip(ROW - 1));
         self.counted.clear();
         self.counted.resize(self.fine.len(), 0);
         self.runs.clear();
     }
 
-    /// Finds the runs that count.
-    fn find_runs(&mut self, other: &Side, places: &RowPlaces) {
-        let mut place = 0;
-        while let Some(first) = self.rows.get(place) {
-            let partner = if *first == NO_ROW { None } else { self.partner(place, other, places) };
-            let run = partner.map(|(partner, rows)| Run { fine: place..place + rows + ROW - 1, partner });
-            let counted = run.and_then(|run| {
-                let end = run.fine.end;
-                self.count_run(run, &other.fine).then_some(end)
-            });
-            place = counted.unwrap_or(place + 1);
+    /// Finds the runs that count. `common` has the table of the other side; the sides are this one and the other.
+    fn find_runs(&mut self, other: &Side, common: &CommonRows, [own, opposite]: [usize; 2]) {
+        let mut next = 0;
+        for place in common.of_side(own) {
+            let place = *place as usize;
+            if place < next {
+                continue;
+            }
+            let partners = common.places(opposite, self.rows[place]);
+            let Some((partner, rows)) = self.partner(place, other, partners) else { continue };
+            let end = place + rows + ROW - 1;
+            if self.count_run(Run { fine: place..end, partner }, &other.fine) {
+                next = end;
+            }
         }
     }
 
@@ -276,13 +287,13 @@ impl Side {
     }
 
     /// The place in the other content where the longest run begins that begins here, and its rows.
-    fn partner(&self, place: usize, other: &Side, places: &RowPlaces) -> Option<(usize, usize)> {
+    fn partner(&self, place: usize, other: &Side, partners: impl Iterator<Item = usize>) -> Option<(usize, usize)> {
         let agree = |partner: usize, from: usize, most: usize| {
             let pairs = self.rows[place + from..].iter().zip(&other.rows[partner + from..]).take(most);
             from + pairs.take_while(|(own, other)| own == other && **own != NO_ROW).count()
         };
         let mut longest: Option<(usize, usize)> = None;
-        let same = places.of(self.rows[place]).filter(|partner| other.rows[*partner] == self.rows[place]);
+        let same = partners.filter(|partner| other.rows[*partner] == self.rows[place]);
         for partner in same.take(PARTNERS_MAX) {
             let rows = agree(partner, 0, AHEAD_MAX);
             if longest.is_none_or(|(_, most)| rows > most) {

@@ -20,6 +20,8 @@ const FINE_BITS: u32 = 12;
 /// Bits of a row.
 #[expect(clippy::cast_possible_truncation, reason = "a row has four fine chunks")]
 const ROW_BITS: u32 = FINE_BITS * ROW_FINE_CHUNKS as u32;
+/// The bits of a row in a word.
+const ROW_MASK: u64 = (1 << ROW_BITS) - 1;
 /// The bytes of a row where it is stored or sent.
 pub const ROW_BYTES: usize = ROW_BITS as usize / 8;
 /// The count at which a counter stops.
@@ -32,9 +34,10 @@ const FILTER_BITS_MAX: u32 = 25;
 pub struct FrameRow(u64);
 
 impl FrameRow {
-    fn of(fine: &[FineChunk]) -> FrameRow {
-        let word = |fine: &FineChunk| u64::from(fine.tag) << 4 | u64::from(fine.length_bytes.wrapping_sub(1) & 0xf);
-        FrameRow(fine.iter().fold(0, |row, fine| row << FINE_BITS | word(fine)))
+    /// The row that begins one fine chunk later and ends with this one.
+    fn next(self, fine: &FineChunk) -> FrameRow {
+        let word = u64::from(fine.tag) << 4 | u64::from(fine.length_bytes.wrapping_sub(1) & 0xf);
+        FrameRow((self.0 << FINE_BITS | word) & ROW_MASK)
     }
 
     /// A row as it is stored, the first fine chunk first.
@@ -64,7 +67,12 @@ impl FrameRow {
 
 /// The rows of a chunk, in order, each with the place of its first fine chunk.
 pub fn rows(fine: &[FineChunk]) -> impl Iterator<Item = (usize, FrameRow)> {
-    fine.windows(ROW_FINE_CHUNKS).map(FrameRow::of).enumerate()
+    let mut row = FrameRow(0);
+    let ending = fine.iter().map(move |fine| {
+        row = row.next(fine);
+        row
+    });
+    ending.skip(ROW_FINE_CHUNKS - 1).enumerate()
 }
 
 /// Marks the fine chunks of a chunk that rows of a set cover, unless they are something else than the content's own already.
@@ -240,8 +248,8 @@ mod tests {
         fn different_fine_chunks_are_different_rows(a in any::<[(u8, u8); 4]>(), b in any::<[(u8, u8); 4]>()) {
             let chunks = |of: [(u8, u8); 4]| of.map(|(tag, length)| FineChunk { tag, length_bytes: 1 + length % 16 });
             let (a, b) = (chunks(a), chunks(b));
-            let row = FrameRow::of(&a);
-            prop_assert_eq!(row == FrameRow::of(&b), a == b);
+            let row = rows(&a).next().unwrap().1;
+            prop_assert_eq!(row == rows(&b).next().unwrap().1, a == b);
             prop_assert_eq!(FrameRow::from_bytes(row.to_bytes()), row);
             prop_assert_eq!(row.first_bytes(), u64::from(a[0].length_bytes));
         }

@@ -2,12 +2,13 @@
 //! fine chunks, and the links follow from both (`docs/decisions/0028-fine-figures.md`).
 //!
 //! `candidates` bounds the pairs, `wanted` finds their chunks and asks for them, `expansions` keeps the answers, which `kept` reads once more for a pair of a result, and
-//! `links` measures the pairs again. `frames` finds what many otherwise unlike contents have (`docs/decisions/0035-frames.md`), `parts` knows
+//! `links` measures the pairs again. `loose` keeps what unlike contents have in common, in which `frames` finds what many of them have (`docs/decisions/0035-frames.md`), `parts` knows
 //! what of a chunk is template or frame, `outside` has the links without their frames, and `describe` what people read about frames. `sample` draws some of the pairs, `exact` has the sites measure them exactly, and `answers`
 //! keeps what they count: that is how far reported shares are from the truth, with fine chunks or without.
 
 mod agreeing;
 mod answers;
+mod bits;
 mod candidates;
 mod coverage;
 mod describe;
@@ -16,6 +17,7 @@ mod expansions;
 mod frames;
 mod kept;
 mod links;
+mod loose;
 #[cfg(test)]
 mod oracle;
 mod outside;
@@ -39,7 +41,8 @@ use cognate_similarity::{Analysis, LinkFile};
 use self::exact::Failures;
 use self::expansions::{Expansions, ExpansionsWriter};
 use self::frames::{Compared, contents_of};
-use self::links::Measuring;
+use self::links::{Measured, Measuring};
+use self::loose::Loose;
 use self::parts::Parts;
 use self::sample::Sampling;
 use crate::alignment::Alignment;
@@ -175,9 +178,8 @@ pub(crate) struct FineFound {
     pub(crate) template_bytes: Vec<u64>,
     parts: Parts,
     expansions: Expansions,
-    /// The contents that may have frames, and those of their chunks that the sites were asked for; both ascend.
+    /// The contents that may have frames, ascending.
     contents: Vec<u32>,
-    chunks: Vec<Tag>,
 }
 
 /// The files of a layer's fine figures, in the folder of its scan.
@@ -272,15 +274,16 @@ impl Task<'_> {
         }
         let expansions = writer.finish(round.durable)?;
         let mut parts = Parts::of_templates(&round.template_rows);
-        parts.measure(&chunks, &expansions)?;
+        self.measure_parts(&mut parts, &chunks, &expansions)?;
         let of_templates = self.part_bytes(&parts)?;
         let with = Measuring { expansions: &expansions, parts: &parts, of_contents: &of_templates };
-        let (measured, covered) = self.measured_finely(&candidates.pairs, with)?;
+        let Measured { pairs: measured, covered, loose } = self.measured_finely(&candidates.pairs, &chunks, with)?;
         self.add_coverage(covered, (&expansions, &parts), &mut found.overlap)?;
         let kinds = self.kinds(coarse, &measured, &of_templates)?;
         let contents = self.contents_with_loose_links(coarse, (&measured, &of_templates), &kinds)?;
         let chunks = self.chunks_of(&contents, &chunks)?;
-        let compared = Compared { contents: &contents, chunks: &chunks, expansions: &expansions };
+        let (marks, loose) = Loose::merge(loose);
+        let compared = Compared { contents: &contents, chunks: &chunks, marks: &marks, expansions: &expansions };
         self.find_frames(&compared, &kinds, &spread, &mut parts)?;
         let of_contents = self.part_bytes(&parts)?;
         let with = Measuring { expansions: &expansions, parts: &parts, of_contents: &of_contents };
@@ -291,7 +294,7 @@ impl Task<'_> {
             roots,
             template_rows: round.template_rows.len() as u64,
             frames: Vec::new(),
-            outside: self.measured_outside((&measured, &kinds), with)?,
+            outside: self.measured_outside((&measured, &kinds), &loose, with)?,
         };
         tracing::info!(
             candidates = candidates.pairs.len(),
@@ -305,7 +308,7 @@ impl Task<'_> {
         let measured = (measured.as_slice(), of_templates.as_slice());
         let links = self.write_fine_links(coarse, measured, (&round.files.links, own.binding()), &mut found.omitted)?;
         let template_bytes = of_templates.iter().map(|bytes| bytes.template).collect();
-        let found = FineFound { figures, template_bytes, parts, expansions, contents, chunks };
+        let found = FineFound { figures, template_bytes, parts, expansions, contents };
         Ok((links, found, exact))
     }
 

@@ -6,6 +6,11 @@ use cognate_similarity::Link;
 /// Means "in no cluster".
 pub(crate) const NOWHERE: u32 = u32::MAX;
 
+/// True if these bytes are four fifths of all bytes, as those are that two documents share which are called near.
+pub(crate) fn is_most(bytes: u64, of: u64) -> bool {
+    bytes.saturating_mul(5) >= of.saturating_mul(4)
+}
+
 /// Contents put together, each in one kind.
 pub(crate) struct Kinds {
     above: Vec<u32>,

@@ -10,16 +10,13 @@ use crate::compare::Task;
 use crate::error::Error;
 use crate::subject::Subject;
 
-/// Pairs or kinds that a thread takes at a time.
+/// Things that a thread takes at a time.
 const THINGS_PER_PART: usize = 64;
 /// Size of a feature in memory.
 const FEATURE_BYTES: u64 = 20;
 
 /// One step: takes a pair and the features of both, templates apart and ascending by tag, into what a thread has so far.
 pub(crate) type Step<'a, S> = dyn Fn(&mut S, (u32, u32), &[Feature], &[Feature]) -> Result<(), Error> + Sync + 'a;
-
-/// The same with the contents of one kind.
-pub(crate) type KindStep<'a, S> = dyn Fn(&mut S, &[u32], &Held) -> Result<(), Error> + Sync + 'a;
 
 /// The same with one content.
 pub(crate) type ContentStep<'a> = dyn FnMut(u32, &[Feature]) -> Result<(), Error> + 'a;
@@ -78,37 +75,8 @@ impl Task<'_> {
         Ok(())
     }
 
-    /// Looks at kinds of contents once each, in no order; the contents of a kind follow each other. Returns what each thread made of
-    /// its kinds, block by block: as many kinds as fit the memory, and at least one.
-    pub(crate) fn each_kind<S: Send>(
-        &self,
-        (contents, kinds): (&[u32], &[u32]),
-        begin: impl Fn() -> S + Sync,
-        step: &KindStep<'_, S>,
-    ) -> Result<Vec<S>, Error> {
-        let features_max = self.scan.spec.memory_budget_bytes / FEATURE_BYTES;
-        let of_kinds: Vec<&[u32]> = contents.chunk_by(|a, b| kinds[*a as usize] == kinds[*b as usize]).collect();
-        let mut rest = of_kinds.as_slice();
-        let mut all = Vec::new();
-        while !rest.is_empty() {
-            let mut features = 0;
-            let fits = |kind: &&&[u32]| {
-                let counts = kind.iter().map(|content| self.subject.frozen.contents[*content as usize].chunk_count);
-                features += counts.sum::<u64>();
-                features <= features_max
-            };
-            let (block, later) = rest.split_at(rest.iter().take_while(fits).count().max(1));
-            let mut ascending = block.concat();
-            ascending.sort_unstable();
-            let held = Held::read(&self.subject.frozen.shards, ascending)?;
-            all.extend(self.on_threads(block, &begin, &|made: &mut S, kind: &&[u32]| step(made, kind, &held))?);
-            rest = later;
-        }
-        Ok(all)
-    }
-
     /// Does a step for each of many things, in no order; returns what each thread made.
-    fn on_threads<T: Sync, S: Send>(
+    pub(crate) fn on_threads<T: Sync, S: Send>(
         &self,
         things: &[T],
         begin: &(impl Fn() -> S + Sync),
@@ -142,7 +110,7 @@ struct Blocks {
 }
 
 /// The features of some contents.
-pub(crate) struct Held {
+struct Held {
     contents: Vec<u32>,
     features: Vec<Vec<Feature>>,
 }
@@ -204,7 +172,7 @@ impl Held {
     }
 
     /// Those of one of them: templates apart and ascending by tag.
-    pub(crate) fn of(&self, content: u32) -> &[Feature] {
+    fn of(&self, content: u32) -> &[Feature] {
         self.contents.binary_search(&content).map_or(&[], |place| &self.features[place])
     }
 }

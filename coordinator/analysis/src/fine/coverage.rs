@@ -9,6 +9,7 @@ use cognate_fingerprint::{FineChunk, Tag};
 use cognate_similarity::fine::{FineMeasure, Part};
 use cognate_similarity::{Error as EngineError, Level, OverlapLevel, Shards as _};
 
+use super::bits::Bits;
 use super::expansions::Expansions;
 use super::parts::Parts;
 use crate::compare::Task;
@@ -47,30 +48,6 @@ impl Marks {
         }
         let [own, template] = bytes;
         [own.saturating_sub(u64::from(self.lost_bytes)), template].map(|bytes| bytes * u64::from(self.count))
-    }
-}
-
-/// A bit for each fine chunk of a chunk.
-#[derive(Clone)]
-struct Bits(Box<[u64]>);
-
-impl Bits {
-    fn none(count: usize) -> Bits {
-        Bits(vec![0; count.div_ceil(64)].into())
-    }
-
-    /// A bit for each fine chunk of which some bytes count.
-    fn of(counted: &[u8]) -> Bits {
-        let word = |counted: &[u8]| counted.iter().rev().fold(0, |word, bytes| word << 1 | u64::from(*bytes > 0));
-        Bits(counted.chunks(64).map(word).collect())
-    }
-
-    fn add(&mut self, other: &Bits) {
-        self.0.iter_mut().zip(&other.0).for_each(|(word, other)| *word |= other);
-    }
-
-    fn holds(&self, place: usize) -> bool {
-        self.0.get(place / 64).is_some_and(|word| word >> (place % 64) & 1 == 1)
     }
 }
 

@@ -1,8 +1,8 @@
 //! Frames for people: which documents have each, what rests on it, and the rows and chunks that would be marked.
 //!
 //! A frame has the rows and chunks of which most holders that rest on frames are in one cluster, and those of other clusters that the same
-//! documents have. Three passes over the compared contents: the first finds the cluster of each row (Boyer and Moore, "A fast majority vote
-//! algorithm", 1981), the second which of these occur together, the third counts documents and bytes.
+//! documents have. The first pass, over the contents of links that rest on frames, finds the cluster of each row (Boyer and Moore, "A fast
+//! majority vote algorithm", 1981). The second, over the chunks of frames, finds what every content has of each.
 
 use std::collections::{BTreeMap, BTreeSet, HashMap, HashSet};
 
@@ -11,8 +11,8 @@ use cognate_similarity::fine::RUN_BYTES_MIN;
 use cognate_similarity::frame::{FrameRow, ROW_FINE_CHUNKS, rows};
 use cognate_similarity::{Cluster, ContentIndex};
 use cognate_storage::template::{Chunk, ROWS_MAX, TAGS_MAX};
+use foldhash::HashMapExt as _;
 
-use super::frames::Compared;
 use super::parts::Parts;
 use super::{FineFound, OutsideLink};
 use crate::compare::Task;
@@ -71,9 +71,15 @@ impl Vote {
 /// The rows and chunks of frames, each with its frame.
 struct Grouped {
     frames: Vec<Frame>,
-    of_row: HashMap<FrameRow, u32>,
+    of_row: foldhash::HashMap<FrameRow, u32>,
     of_chunk: HashMap<Tag, u32>,
 }
+
+/// Bytes of contents in frames, by their numbers.
+type HeldBytes = BTreeMap<u32, BTreeMap<u32, u64>>;
+
+/// Bytes of a chunk in frames, by their numbers.
+type HeldOfChunk = Vec<(u32, u64)>;
 
 impl Task<'_> {
     /// The frames on which links rest, those first that most documents have.
@@ -88,13 +94,15 @@ impl Task<'_> {
             return Ok(Vec::new());
         }
         let grouped = self.grouped(found, &voters, &cluster_of)?;
-        let mut grouped = self.merged(found, grouped)?;
-        let groups = self.count_documents(found, &voters, &mut grouped)?;
+        let held = self.held_bytes(found, &grouped)?;
+        let near = near(&held, grouped.frames.len());
+        let (mut grouped, numbers) = grouped.joined(near.into_iter());
+        let groups = self.count_documents(&held, &numbers, &voters, &mut grouped);
         let mut touched: BTreeMap<u32, u64> = BTreeMap::new();
         resting.iter().for_each(|link| *touched.entry(cluster_of[link.a as usize]).or_default() += 1);
         let mut clusters_of_frame: Vec<BTreeSet<u32>> = vec![BTreeSet::new(); grouped.frames.len()];
         for link in &resting {
-            let (a, b) = (&groups[&link.a], &groups[&link.b]);
+            let [a, b] = [link.a, link.b].map(|content| groups.get(&content).map_or(&[][..], Vec::as_slice));
             for frame in a.iter().filter(|frame| b.contains(frame)) {
                 grouped.frames[*frame as usize].links += 1;
                 clusters_of_frame[*frame as usize].insert(cluster_of[link.a as usize]);
@@ -114,56 +122,70 @@ impl Task<'_> {
     /// Puts rows and chunks into frames.
     fn grouped(&self, found: &FineFound, voters: &HashSet<u32>, cluster_of: &[u32]) -> Result<Grouped, Error> {
         let parts = &found.parts;
-        let mut of_row: HashMap<FrameRow, Vote> = HashMap::new();
+        let mut of_row: foldhash::HashMap<FrameRow, Vote> = foldhash::HashMap::new();
         let mut of_tag: HashMap<Tag, Vote> = HashMap::new();
-        let mut rows = Vec::new();
-        self.each_content(&found.contents, &mut |content, features| {
-            if !voters.contains(&content) {
-                return Ok(());
-            }
+        let mut rows_of_content = Vec::new();
+        let voting: Vec<u32> = found.contents.iter().copied().filter(|content| voters.contains(content)).collect();
+        self.each_content(&voting, &mut |content, features| {
             let cluster = cluster_of[content as usize];
-            found.compared().rows(features, parts, &mut rows)?;
-            for row in rows.iter().filter(|row| parts.frame_rows.contains(row)) {
-                of_row.entry(*row).or_default().cast(cluster);
+            rows_of_content.clear();
+            for tag in tags_of(features).filter(|tag| parts.of_tag(tag).frame > 0) {
+                if parts.frame_chunks.contains_key(&tag) {
+                    of_tag.entry(tag).or_default().cast(cluster);
+                }
+                let fine = found.expansions.get(&tag)?.unwrap_or_default();
+                rows_of_content.extend(rows(&fine).map(|(_, row)| row).filter(|row| parts.frame_rows.contains(row)));
             }
-            for tag in tags_of(features).filter(|tag| parts.frame_chunks.contains_key(tag)) {
-                of_tag.entry(tag).or_default().cast(cluster);
-            }
+            rows_of_content.sort_unstable();
+            rows_of_content.dedup();
+            rows_of_content.iter().for_each(|row| of_row.entry(*row).or_default().cast(cluster));
             Ok(())
         })?;
         Ok(Grouped::of(parts, of_row, of_tag))
     }
 
-    /// Puts frames together of which nearly all documents that have one have the other.
-    fn merged(&self, found: &FineFound, grouped: Grouped) -> Result<Grouped, Error> {
-        let mut holders = vec![0_u64; grouped.frames.len()];
-        let mut together: BTreeMap<(u32, u32), u64> = BTreeMap::new();
-        self.each_content(&found.contents, &mut |_, features| {
-            let bytes = grouped.bytes(found, features)?;
-            bytes.keys().for_each(|frame| holders[*frame as usize] += 1);
-            for (place, a) in bytes.keys().take(TOGETHER_MAX).enumerate() {
-                bytes.keys().take(place).for_each(|b| *together.entry((*b, *a)).or_default() += 1);
+    /// The bytes that each compared content has of each frame.
+    fn held_bytes(&self, found: &FineFound, grouped: &Grouped) -> Result<HeldBytes, Error> {
+        let mut tags = found.parts.tags();
+        tags.retain(|tag| found.parts.of_tag(tag).frame > 0);
+        let of_threads = self.on_threads(&tags, &Vec::new, &|all: &mut Vec<(Tag, HeldOfChunk)>, tag: &Tag| {
+            let of_chunk = grouped.held_of_chunk(found, tag)?;
+            all.extend((!of_chunk.is_empty()).then_some((*tag, of_chunk)));
+            Ok(())
+        })?;
+        let of_tag: HashMap<Tag, HeldOfChunk> = of_threads.into_iter().flatten().collect();
+        tags.retain(|tag| of_tag.contains_key(tag));
+        let mut held = HeldBytes::new();
+        self.subject.frozen.shards.visit_tags(&tags, &mut |tag, postings| {
+            for posting in postings.iter().filter(|posting| !posting.template) {
+                let content = posting.content.0;
+                if found.contents.binary_search(&content).is_ok() {
+                    let of_content = held.entry(content).or_default();
+                    of_tag[&tag].iter().for_each(|(frame, bytes)| *of_content.entry(*frame).or_default() += bytes);
+                }
             }
             Ok(())
         })?;
-        let is_near =
-            |a: u32, b: u32, both: u64| both.saturating_mul(5) >= 4 * holders[a as usize].max(holders[b as usize]);
-        let near = together.into_iter().filter(|((a, b), both)| is_near(*a, *b, *both));
-        Ok(grouped.joined(near.map(|(pair, _)| pair)))
+        Ok(held)
     }
 
-    /// Counts documents and bytes of each frame; returns the frames of each voter, ascending.
+    /// Counts documents and bytes of each frame; returns the frames of each voter, ascending. `numbers` has the frame into which each
+    /// one was put.
     fn count_documents(
         &self,
-        found: &FineFound,
+        held: &HeldBytes,
+        numbers: &[u32],
         voters: &HashSet<u32>,
         grouped: &mut Grouped,
-    ) -> Result<HashMap<u32, Vec<u32>>, Error> {
+    ) -> HashMap<u32, Vec<u32>> {
         let mut of_voter: HashMap<u32, Vec<u32>> = HashMap::new();
-        self.each_content(&found.contents, &mut |content, features| {
-            let bytes = grouped.bytes(found, features)?;
-            let copies = self.subject.copies.of_content(ContentIndex(content));
-            let weight = self.subject.frozen.contents[content as usize].weight;
+        for (content, of_content) in held {
+            let mut bytes: BTreeMap<u32, u64> = BTreeMap::new();
+            for (frame, of_frame) in of_content {
+                *bytes.entry(numbers[*frame as usize]).or_default() += of_frame;
+            }
+            let copies = self.subject.copies.of_content(ContentIndex(*content));
+            let weight = self.subject.frozen.contents[*content as usize].weight;
             for (frame, bytes) in &bytes {
                 let frame = &mut grouped.frames[*frame as usize];
                 let documents = copies.len() as u64;
@@ -174,23 +196,32 @@ impl Task<'_> {
                     frame.examples.extend(copies.first());
                 }
             }
-            if voters.contains(&content) {
-                of_voter.insert(content, bytes.into_keys().collect());
+            if voters.contains(content) {
+                of_voter.insert(*content, bytes.into_keys().collect());
             }
-            Ok(())
-        })?;
-        Ok(of_voter)
+        }
+        of_voter
     }
 }
 
-impl FineFound {
-    fn compared(&self) -> Compared<'_> {
-        Compared { contents: &self.contents, chunks: &self.chunks, expansions: &self.expansions }
+/// The frames of which nearly all documents that have one have the other, in pairs.
+fn near(held: &HeldBytes, frames: usize) -> Vec<(u32, u32)> {
+    let mut holders = vec![0_u64; frames];
+    let mut together: BTreeMap<(u32, u32), u64> = BTreeMap::new();
+    for of_content in held.values() {
+        of_content.keys().for_each(|frame| holders[*frame as usize] += 1);
+        for (place, a) in of_content.keys().take(TOGETHER_MAX).enumerate() {
+            of_content.keys().take(place).for_each(|b| *together.entry((*b, *a)).or_default() += 1);
+        }
     }
+    let is_near =
+        |a: u32, b: u32, both: u64| both.saturating_mul(5) >= 4 * holders[a as usize].max(holders[b as usize]);
+    let near = together.into_iter().filter(|((a, b), both)| is_near(*a, *b, *both));
+    near.map(|(pair, _)| pair).collect()
 }
 
 impl Grouped {
-    fn of(parts: &Parts, of_row: HashMap<FrameRow, Vote>, of_tag: HashMap<Tag, Vote>) -> Grouped {
+    fn of(parts: &Parts, of_row: foldhash::HashMap<FrameRow, Vote>, of_tag: HashMap<Tag, Vote>) -> Grouped {
         let mut rows: BTreeMap<u32, Vec<(u32, FrameRow)>> = BTreeMap::new();
         for (row, vote) in of_row {
             rows.entry(vote.cluster).or_default().push((vote.holders, row));
@@ -203,7 +234,7 @@ impl Grouped {
         let mut clusters: Vec<u32> = rows.keys().chain(chunks.keys()).copied().collect();
         clusters.sort_unstable();
         clusters.dedup();
-        let mut grouped = Grouped { frames: Vec::new(), of_row: HashMap::new(), of_chunk: HashMap::new() };
+        let mut grouped = Grouped { frames: Vec::new(), of_row: foldhash::HashMap::new(), of_chunk: HashMap::new() };
         for (cluster, number) in clusters.into_iter().zip(0..) {
             let rows = most_common(rows.remove(&cluster).unwrap_or_default(), ROWS_MAX);
             let chunks = most_common(chunks.remove(&cluster).unwrap_or_default(), TAGS_MAX);
@@ -214,8 +245,8 @@ impl Grouped {
         grouped
     }
 
-    /// Puts frames together, pair by pair, as long as one template can have both.
-    fn joined(self, pairs: impl Iterator<Item = (u32, u32)>) -> Grouped {
+    /// Puts frames together, pair by pair, as long as one template can have both. Returns the number of the frame into which each was put.
+    fn joined(self, pairs: impl Iterator<Item = (u32, u32)>) -> (Grouped, Vec<u32>) {
         let mut sizes: Vec<[usize; 2]> =
             self.frames.iter().map(|frame| [frame.rows.len(), frame.chunks.len()]).collect();
         let mut kinds = Kinds::apart(self.frames.len());
@@ -227,11 +258,13 @@ impl Grouped {
                 sizes[a.min(b) as usize] = sum;
             }
         }
-        let mut joined = Grouped { frames: Vec::new(), of_row: HashMap::new(), of_chunk: HashMap::new() };
-        let mut numbers: BTreeMap<u32, (u32, usize)> = BTreeMap::new();
+        let mut joined = Grouped { frames: Vec::new(), of_row: foldhash::HashMap::new(), of_chunk: HashMap::new() };
+        let mut of_kinds: BTreeMap<u32, (u32, usize)> = BTreeMap::new();
+        let mut numbers = Vec::new();
         for (frame, kind) in self.frames.into_iter().zip(kinds.finish()) {
             let next = u32::try_from(joined.frames.len()).expect("frames are no more than clusters");
-            let (number, most_rows) = numbers.entry(kind).or_insert((next, 0));
+            let (number, most_rows) = of_kinds.entry(kind).or_insert((next, 0));
+            numbers.push(*number);
             if *number == next {
                 joined.frames.push(Frame::default());
             }
@@ -249,25 +282,16 @@ impl Grouped {
             frame.rows.sort_unstable();
             frame.chunks.sort_unstable();
         }
-        joined
+        (joined, numbers)
     }
 
-    /// The bytes of a content in each frame.
-    fn bytes(&self, found: &FineFound, features: &[Feature]) -> Result<BTreeMap<u32, u64>, Error> {
-        let mut bytes = BTreeMap::new();
-        for feature in features.iter().filter(|feature| found.parts.of_tag(&feature.tag).frame > 0) {
-            self.add(found, feature, &mut bytes)?;
+    /// The bytes of a chunk that each frame has; of several, a fine chunk counts for the one that ends there first.
+    fn held_of_chunk(&self, found: &FineFound, tag: &Tag) -> Result<HeldOfChunk, Error> {
+        if let Some(frame) = self.of_chunk.get(tag) {
+            return Ok(vec![(*frame, found.parts.of_tag(tag).frame)]);
         }
-        Ok(bytes)
-    }
-
-    /// Adds the bytes of a chunk to the frames that have them; of several, a fine chunk counts for the one that ends there first.
-    fn add(&self, found: &FineFound, feature: &Feature, bytes: &mut BTreeMap<u32, u64>) -> Result<(), Error> {
-        if let Some(frame) = self.of_chunk.get(&feature.tag) {
-            *bytes.entry(*frame).or_default() += u64::from(feature.weight);
-            return Ok(());
-        }
-        let Some(fine) = found.expansions.get(&feature.tag)? else { return Ok(()) };
+        let fine = found.expansions.get(tag)?.unwrap_or_default();
+        let mut bytes: BTreeMap<u32, u64> = BTreeMap::new();
         let mut next = 0;
         for (place, row) in rows(&fine) {
             let Some(frame) = self.of_row.get(&row) else { continue };
@@ -276,7 +300,7 @@ impl Grouped {
             *bytes.entry(*frame).or_default() += new.iter().map(|fine| u64::from(fine.length_bytes)).sum::<u64>();
             next = end;
         }
-        Ok(())
+        Ok(bytes.into_iter().collect())
     }
 }
 
@@ -316,8 +340,9 @@ mod tests {
             frame(8, vec![row(200); ROWS_MAX - 2]),
         ];
         let of_row = [(row(7), 0), (row(1), 1), (row(9), 1), (row(3), 2), (row(200), 3)];
-        let grouped = Grouped { frames, of_row: of_row.into(), of_chunk: HashMap::new() };
-        let joined = grouped.joined([(0, 1), (0, 3), (1, 3)].into_iter());
+        let grouped = Grouped { frames, of_row: of_row.into_iter().collect(), of_chunk: HashMap::new() };
+        let (joined, numbers) = grouped.joined([(0, 1), (0, 3), (1, 3)].into_iter());
+        assert_eq!(numbers, [0, 0, 1, 2]);
         let found: Vec<_> = joined.frames.iter().map(|frame| (frame.cluster, frame.rows.len())).collect();
         assert_eq!(found, [(5, 3), (6, 1), (8, ROWS_MAX - 2)]);
         assert_eq!(joined.frames[0].rows, [row(1), row(7), row(9)]);

@@ -157,6 +157,11 @@ impl Expansions {
         Ok(Expansions { file, path: path.to_owned(), places })
     }
 
+    /// The number of fine chunks of a chunk, if it was cut again.
+    pub(super) fn count(&self, tag: &Tag) -> Option<usize> {
+        self.places.get(tag).map(|place| place.count as usize)
+    }
+
     /// The fine chunks of a chunk, if it was cut again.
     pub(super) fn get(&self, tag: &Tag) -> Result<Option<Vec<FineChunk>>, Error> {
         let Some(Place { offset, count }) = self.places.get(tag) else { return Ok(None) };

@@ -2,42 +2,35 @@
 //!
 //! Contents of which each has four fifths of the other are one kind, so that versions and near-duplicates count once, however
 //! many they are. A row is part of a frame if contents of [`kinds_min`] kinds have it of which frames are less than four fifths, and
-//! these are not fewer than the others: what is most of a document is what it is about. Rows are counted over the contents that have a link to another kind, in
-//! two passes: one bounds each count from above in a fixed amount of memory, the second is exact for rows that may reach the least.
+//! these are not fewer than the others: what is most of a document is what it is about. Rows are counted over what contents have in common with others by
+//! loose links (`loose`), as far as they have a link to another kind, in two passes: one bounds each count from above in a fixed amount of memory, the second is exact for rows that may reach the least.
 
 use std::collections::{HashMap, HashSet};
 
-use cognate_fingerprint::{Feature, Tag};
-use cognate_similarity::frame::{FrameRow, RowFilter, rows};
+use cognate_fingerprint::Tag;
+use cognate_similarity::frame::{FrameRow, ROW_FINE_CHUNKS, RowFilter, rows};
 use cognate_similarity::{Link, LinkFile, Posting};
 use foldhash::HashMapExt as _;
 
 use super::expansions::Expansions;
 use super::links::MeasuredPair;
+use super::loose::LooseMarks;
 use super::parts::{PartBytes, Parts};
 use super::wanted::WantedChunk;
 use crate::by_tag::by_tag;
 use crate::compare::Task;
 use crate::error::Error;
-use crate::kinds::{Kinds, Seen};
-use crate::pairs::Held;
+use crate::kinds::{Kinds, Seen, is_most};
 
 /// The least number of kinds that have a part of a frame.
 const KINDS_MIN: u32 = 8;
 /// Rows that are counted exactly, some 64 MB of them. If more may occur often enough, only the more frequent ones are counted.
 const COUNTED_ROWS_MAX: usize = 1 << 21;
-/// The mean length of a fine chunk, in bytes: for the size of the filter.
-const FINE_BYTES_MEAN: u64 = 7;
 
 /// The number of kinds that must have a part of a frame, by the number of compared contents: its bits, at least [`KINDS_MIN`]. What otherwise
 /// unlike documents quote from each other grows with a collection, if slowly.
 fn kinds_min(contents: usize) -> u32 {
     (usize::BITS - contents.leading_zeros()).max(KINDS_MIN)
-}
-
-/// True if these bytes are four fifths of all bytes, as those are that two documents share which are called near.
-fn is_most(bytes: u64, of: u64) -> bool {
-    bytes.saturating_mul(5) >= of.saturating_mul(4)
 }
 
 /// The compared contents, and the fine chunks that they have.
@@ -46,6 +39,8 @@ pub(super) struct Compared<'a> {
     pub(super) contents: &'a [u32],
     /// Those of their chunks that the sites were asked for, ascending.
     pub(super) chunks: &'a [Tag],
+    /// The fine chunks that they have in common with others.
+    pub(super) marks: &'a LooseMarks,
     pub(super) expansions: &'a Expansions,
 }
 
@@ -132,7 +127,7 @@ impl Task<'_> {
         parts.frame_rows = counts.keys().copied().collect();
         let is_spread = |chunk: &&WantedChunk| chunk_counts.get(&chunk.tag).is_some_and(|count| *count >= least);
         parts.frame_chunks = spread.iter().filter(is_spread).map(|chunk| (chunk.tag, chunk.length_bytes)).collect();
-        parts.measure(compared.chunks, compared.expansions)?;
+        self.measure_parts(parts, compared.chunks, compared.expansions)?;
         let light = self.light(&contents, &self.part_bytes(parts)?);
         if light.len() < contents.len() {
             let kept = |light: u32, all: u32| light >= least && 2 * light >= all;
@@ -140,7 +135,7 @@ impl Task<'_> {
             parts.frame_rows.retain(|row| rows.get(row).is_some_and(|count| kept(*count, counts[row])));
             let chunks = self.chunk_counts(&tags, kinds, &light)?;
             parts.frame_chunks.retain(|tag, _| chunks.get(tag).is_some_and(|count| kept(*count, chunk_counts[tag])));
-            parts.measure(compared.chunks, compared.expansions)?;
+            self.measure_parts(parts, compared.chunks, compared.expansions)?;
         }
         tracing::info!(
             contents = contents.len(),
@@ -194,10 +189,9 @@ impl Task<'_> {
         (contents, kinds): (&[u32], &[u32]),
         parts: &Parts,
     ) -> Result<RowFilter, Error> {
-        let weights = contents.iter().map(|content| self.subject.frozen.contents[*content as usize].weight);
-        let filter = RowFilter::new(weights.sum::<u64>() / FINE_BYTES_MEAN);
-        self.each_kind((contents, kinds), Vec::new, &|found: &mut Vec<FrameRow>, kind, held| {
-            compared.rows_of_kind((kind, held), parts, &|_| true, found)?;
+        let filter = RowFilter::new(compared.marks.count());
+        self.on_threads(&of_kinds(contents, kinds), &Vec::new, &|found: &mut Vec<FrameRow>, kind: &&[u32]| {
+            compared.rows_of_kind(kind, parts, &|_| true, found)?;
             filter.add(found);
             Ok(())
         })?;
@@ -213,8 +207,8 @@ impl Task<'_> {
         may_count: &(dyn Fn(FrameRow) -> bool + Sync),
     ) -> Result<RowCounts, Error> {
         let begin = <(Vec<FrameRow>, RowCounts)>::default;
-        let of_threads = self.each_kind((contents, kinds), begin, &|(found, counts), kind, held| {
-            compared.rows_of_kind((kind, held), parts, may_count, found)?;
+        let of_threads = self.on_threads(&of_kinds(contents, kinds), &begin, &|(found, counts), kind: &&[u32]| {
+            compared.rows_of_kind(kind, parts, may_count, found)?;
             found.iter().for_each(|row| *counts.entry(*row).or_default() += 1);
             Ok(())
         })?;
@@ -237,27 +231,21 @@ impl Task<'_> {
 }
 
 impl Compared<'_> {
-    /// The rows of a content outside of templates, each once and ascending.
-    pub(super) fn rows(&self, features: &[Feature], parts: &Parts, found: &mut Vec<FrameRow>) -> Result<(), Error> {
-        found.clear();
-        self.add_rows(features, parts, &|_| true, found)?;
-        found.sort_unstable();
-        found.dedup();
-        Ok(())
-    }
-
-    /// Those of the contents of a kind that may count, each once and ascending.
+    /// Those rows that may count of what the contents of a kind have in common with others, each once and ascending.
     fn rows_of_kind(
         &self,
-        (kind, held): (&[u32], &Held),
+        kind: &[u32],
         parts: &Parts,
         may_count: &dyn Fn(FrameRow) -> bool,
         found: &mut Vec<FrameRow>,
     ) -> Result<(), Error> {
         found.clear();
+        let is_counted = |row: FrameRow| !parts.template_rows.contains(&row) && may_count(row);
         let mut distinct = 0;
-        for content in kind {
-            self.add_rows(held.of(*content), parts, may_count, found)?;
+        for (tag, bits) in kind.iter().flat_map(|content| self.marks.of(*content)) {
+            let fine = self.expansions.get(tag)?.unwrap_or_default();
+            let marked = rows(&fine).filter(|(place, _)| (0..ROW_FINE_CHUNKS).all(|next| bits.holds(place + next)));
+            found.extend(marked.map(|(_, row)| row).filter(|row| is_counted(*row)));
             // Versions have nearly all rows in common, and may be many.
             if found.len() > 2 * distinct {
                 found.sort_unstable();
@@ -269,26 +257,11 @@ impl Compared<'_> {
         found.dedup();
         Ok(())
     }
+}
 
-    fn add_rows(
-        &self,
-        features: &[Feature],
-        parts: &Parts,
-        may_count: &dyn Fn(FrameRow) -> bool,
-        found: &mut Vec<FrameRow>,
-    ) -> Result<(), Error> {
-        let is_counted = |row: &FrameRow| !parts.template_rows.contains(row) && may_count(*row);
-        let mut last = None;
-        for feature in features {
-            // Chunks that an earlier comparison asked for alone must not count: the result would depend on it.
-            if last.replace(feature.tag) == Some(feature.tag) || self.chunks.binary_search(&feature.tag).is_err() {
-                continue;
-            }
-            let Some(fine) = self.expansions.get(&feature.tag)? else { continue };
-            found.extend(rows(&fine).map(|(_, row)| row).filter(is_counted));
-        }
-        Ok(())
-    }
+/// The contents of each kind, which follow each other.
+fn of_kinds<'a>(contents: &'a [u32], kinds: &[u32]) -> Vec<&'a [u32]> {
+    contents.chunk_by(|a, b| kinds[*a as usize] == kinds[*b as usize]).collect()
 }
 
 /// Counts the kinds among contents that count.

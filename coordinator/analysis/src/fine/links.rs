@@ -4,19 +4,23 @@ use std::path::Path;
 use std::sync::Arc;
 
 use cognate_fingerprint::{Feature, FineChunk, Tag};
-use cognate_similarity::fine::{ChunkCount, FineMeasure, Part, SharedBytes};
+use cognate_similarity::fine::{ByChunks, ChunkCount, FineMeasure, Part, SharedBytes};
 use cognate_similarity::{Binding, ContentIndex, Error as EngineError, Link, LinkFile, LinkWriter, OmittedLinks};
 use foldhash::HashMap;
 
 use super::coverage::{Covered, roots_of};
 use super::expansions::Expansions;
+use super::loose::{AddedChunks, Loose, LooseLink, LoosePair};
 use super::outside::OutsideLink;
 use super::parts::{PartBytes, Parts};
 use super::wanted::compared;
 use crate::compare::Task;
 use crate::error::Error;
+use crate::kinds::is_most;
 use crate::subject::Subject;
 
+/// The share of the working memory in which loose links are kept until their frames are known: one part in so many. The others are measured again.
+const LOOSE_LINKS_SHARE: u64 = 8;
 /// Fine chunks that a thread holds at most.
 const CACHE_FINE_CHUNKS_MAX: usize = 1 << 18;
 
@@ -70,9 +74,20 @@ struct Pairs {
     measure: FineMeasure,
     known: HashMap<Tag, Option<Arc<Cut>>>,
     held: usize,
-    /// The chunks that were added to the measure on each side, in order, each with the number of times.
-    added: [Vec<(Tag, u32)>; 2],
+    /// The chunks in common of the pair at hand.
+    common: Vec<ChunkCount>,
+    /// The chunks that were added to the measure.
+    added: AddedChunks,
     covered: Covered,
+    loose: Loose,
+}
+
+/// Everything that was measured.
+pub(super) struct Measured {
+    /// The pairs, by (a, b).
+    pub(super) pairs: Vec<MeasuredPair>,
+    pub(super) covered: Vec<Covered>,
+    pub(super) loose: Vec<Loose>,
 }
 
 /// The fine chunks of a chunk, and what each is part of; no parts: all are the contents' own.
@@ -82,48 +97,70 @@ struct Cut {
 }
 
 impl Task<'_> {
-    /// Measures every pair, by (a, b).
+    /// Measures every pair. `chunks` are those that the sites were asked for, ascending.
     pub(super) fn measured_finely(
         &self,
         pairs: &[(u32, u32)],
+        chunks: &[Tag],
         with: Measuring<'_>,
-    ) -> Result<(Vec<MeasuredPair>, Vec<Covered>), Error> {
+    ) -> Result<Measured, Error> {
+        let spec = &self.scan.spec;
+        let loose_bytes_max = spec.memory_budget_bytes / LOOSE_LINKS_SHARE / spec.threads.get() as u64;
         let found = self.each_pair(pairs, Pairs::default, &|found: &mut Pairs, pair, of_a, of_b| {
             let measured = found.pair(pair, of_a, of_b, with)?;
-            if measured.shared.all > measured.coarse.all {
+            let shares_fine = measured.shared.all > measured.coarse.all;
+            if shares_fine {
                 found.cover(pair, self.subject);
+            }
+            if self.is_loose(&measured, with.of_contents) {
+                let measured = shares_fine.then_some((&found.measure, &found.added));
+                let pair = LoosePair { pair, common: &found.common, measured };
+                found.loose.add(&pair, (chunks, with.expansions), loose_bytes_max);
             }
             found.pairs.push(measured);
             Ok(())
         })?;
-        let (mut all, mut covered) = (Vec::new(), Vec::new());
+        let mut all = Measured { pairs: Vec::new(), covered: Vec::new(), loose: Vec::new() };
         for found in found {
-            all.extend(found.pairs);
-            covered.push(found.covered);
+            all.pairs.extend(found.pairs);
+            all.covered.push(found.covered);
+            all.loose.push(found.loose);
         }
-        all.sort_unstable();
-        Ok((all, covered))
+        all.pairs.sort_unstable();
+        Ok(all)
     }
 
-    /// Of the pairs that are links between contents of two kinds which both have frames, what they have in common outside of them.
+    /// Of the pairs that are links between contents of two kinds which both have frames, what they have in common outside of them. Links
+    /// that were not `kept` are measured again.
     pub(super) fn measured_outside(
         &self,
         (measured, kinds): (&[MeasuredPair], &[u32]),
+        kept: &[LooseLink],
         with: Measuring<'_>,
     ) -> Result<Vec<OutsideLink>, Error> {
         let has_frame = |content: u32| with.of_contents[content as usize].frame > 0;
-        let may_rest = |pair: &&MeasuredPair| {
+        let may_rest = |pair: &MeasuredPair| {
             has_frame(pair.a) && has_frame(pair.b) && kinds[pair.a as usize] != kinds[pair.b as usize]
         };
-        let links = measured.iter().filter(may_rest);
-        let links: Vec<(u32, u32)> =
-            links.filter(|pair| self.link_of(pair, with.of_contents).is_some()).map(|pair| (pair.a, pair.b)).collect();
-        let found = self.each_pair(&links, Pairs::default, &|found: &mut Pairs, pair, of_a, of_b| {
+        let links = measured.iter().filter(|pair| may_rest(pair) && self.link_of(pair, with.of_contents).is_some());
+        let (mut known, mut others) = (Vec::new(), Vec::new());
+        for pair in links {
+            match kept.binary_search_by_key(&pair.contents(), |link| link.pair) {
+                Ok(place) => known.push((*pair, &kept[place])),
+                Err(_) => others.push(pair.contents()),
+            }
+        }
+        let again = self.each_pair(&others, Pairs::default, &|found: &mut Pairs, pair, of_a, of_b| {
             let measured = found.pair(pair, of_a, of_b, with)?;
             found.pairs.push(measured);
             Ok(())
         })?;
-        let with_frame = found.into_iter().flat_map(|found| found.pairs);
+        let found = self.on_threads(&known, &Pairs::default, &|found: &mut Pairs, (measured, link)| {
+            let measured = found.outside_frames(*measured, link, with)?;
+            found.pairs.push(measured);
+            Ok(())
+        })?;
+        let with_frame = again.into_iter().chain(found).flat_map(|found| found.pairs);
         let with_frame = with_frame.filter(|pair| pair.shared.outside_frames < pair.shared.outside_templates);
         let mut outside: Vec<OutsideLink> = with_frame.map(|pair| self.outside(&pair, with.of_contents)).collect();
         outside.sort_unstable_by_key(|link| (link.a, link.b));
@@ -194,6 +231,15 @@ impl Task<'_> {
         by_containment || (coarse_bytes > 0 && coarse_bytes >= thresholds.min_shared_bytes)
     }
 
+    /// True if a pair is a link of two contents of which one has less than four fifths of the other.
+    fn is_loose(&self, pair: &MeasuredPair, of_contents: &[PartBytes]) -> bool {
+        let most_of = |content: u32| {
+            let own = self.subject.frozen.contents[content as usize].weight;
+            is_most(pair.shared_bytes(), own.saturating_sub(of_contents[content as usize].template))
+        };
+        self.link_of(pair, of_contents).is_some() && !(most_of(pair.a) && most_of(pair.b))
+    }
+
     /// The link of a pair outside of templates, if it is one.
     pub(super) fn link_of(&self, pair: &MeasuredPair, of_contents: &[PartBytes]) -> Option<Link> {
         let own = |content: u32| {
@@ -218,17 +264,39 @@ impl Pairs {
         with: Measuring<'_>,
     ) -> Result<MeasuredPair, Error> {
         let found = compared(of_a, of_b);
+        let coarse = with.parts.of_common(found.shared_bytes, &found.common);
+        let ByChunks { common, left, .. } = found;
+        self.common = common;
         let (mut complete, mut fine) = (true, SharedBytes::default());
-        if found.left.iter().all(|left| !left.is_empty()) {
+        if left.iter().all(|left| !left.is_empty()) {
             self.measure.begin();
             self.added.iter_mut().for_each(Vec::clear);
-            for (side, left) in found.left.iter().enumerate() {
+            for (side, left) in left.iter().enumerate() {
                 complete &= self.add(side, left, with)?;
             }
             fine = self.measure.shared_bytes();
         }
-        let coarse = with.parts.of_common(&found);
         Ok(MeasuredPair { a, b, coarse, shared: coarse.plus(fine), complete })
+    }
+
+    /// A measured pair whose frames are known now.
+    fn outside_frames(
+        &mut self,
+        measured: MeasuredPair,
+        link: &LooseLink,
+        with: Measuring<'_>,
+    ) -> Result<MeasuredPair, Error> {
+        let mut outside = [0; 2];
+        for (side, counted) in link.counted.iter().enumerate() {
+            for chunk in counted {
+                let is_own = with.parts.of_tag(&chunk.tag) == PartBytes::default();
+                let cut = if is_own { None } else { self.of_chunk(&chunk.tag, with)? };
+                outside[side] += cut.map_or(u64::from(chunk.bytes), |cut| chunk.own_bytes(&cut.fine, &cut.parts));
+            }
+        }
+        let coarse = with.parts.of_common(measured.coarse.all, &link.common);
+        let outside_frames = coarse.outside_frames + outside[0].min(outside[1]);
+        Ok(MeasuredPair { coarse, shared: SharedBytes { outside_frames, ..measured.shared }, ..measured })
     }
 
     /// Notes what each of the two has in common with the other, for the overlap of their places.

@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 
 use cognate_fingerprint::{FineChunk, Tag};
-use cognate_similarity::fine::{ByChunks, Part, SharedBytes};
+use cognate_similarity::fine::{ChunkCount, Part, SharedBytes};
 use cognate_similarity::frame::{FrameRow, RowSet, mark};
 use foldhash::HashMap;
 
@@ -52,34 +52,18 @@ impl Parts {
         parts
     }
 
-    /// Finds the bytes of these chunks that are part of templates and frames. Of others, those of templates stay as they are known.
-    pub(super) fn measure(&mut self, chunks: &[Tag], expansions: &Expansions) -> Result<(), Error> {
-        self.bytes.retain(|_, bytes| {
-            bytes.frame = 0;
-            bytes.template > 0
-        });
-        for (tag, length_bytes) in &self.frame_chunks {
-            self.bytes.insert(*tag, PartBytes { template: 0, frame: u64::from(*length_bytes) });
-        }
-        if self.template_rows.is_empty() && self.frame_rows.is_empty() {
-            return Ok(());
-        }
-        for tag in chunks {
-            let Some(fine) = expansions.get(tag)? else { continue };
-            let mut found = PartBytes::default();
-            for (part, fine) in self.marked(tag, &fine).into_iter().zip(&fine) {
-                match part {
-                    Part::Own => {}
-                    Part::Template => found.template += u64::from(fine.length_bytes),
-                    Part::Frame => found.frame += u64::from(fine.length_bytes),
-                }
-            }
-            match found == PartBytes::default() {
-                true => drop(self.bytes.remove(tag)),
-                false => drop(self.bytes.insert(*tag, found)),
+    /// The bytes of a chunk that are part of templates and frames, if it was cut again.
+    fn measured(&self, tag: &Tag, expansions: &Expansions) -> Result<PartBytes, Error> {
+        let mut found = PartBytes::default();
+        let fine = expansions.get(tag)?.unwrap_or_default();
+        for (part, fine) in self.marked(tag, &fine).into_iter().zip(&fine) {
+            match part {
+                Part::Own => {}
+                Part::Template => found.template += u64::from(fine.length_bytes),
+                Part::Frame => found.frame += u64::from(fine.length_bytes),
             }
         }
-        Ok(())
+        Ok(found)
     }
 
     /// The bytes of a chunk.
@@ -94,14 +78,13 @@ impl Parts {
         tags
     }
 
-    /// The bytes that two contents share in common chunks.
-    pub(super) fn of_common(&self, found: &ByChunks) -> SharedBytes {
-        let all = found.shared_bytes;
+    /// The bytes that two contents share in their common chunks, of so many.
+    pub(super) fn of_common(&self, all: u64, common: &[ChunkCount]) -> SharedBytes {
         if self.bytes.is_empty() {
             return SharedBytes { all, outside_templates: all, outside_frames: all };
         }
         let mut sum = PartBytes::default();
-        for chunk in &found.common {
+        for chunk in common {
             let PartBytes { template, frame } = self.of_tag(&chunk.tag);
             sum.template += u64::from(chunk.count) * template;
             sum.frame += u64::from(chunk.count) * frame;
@@ -112,6 +95,39 @@ impl Parts {
 }
 
 impl Task<'_> {
+    /// Finds the bytes of these chunks that are part of templates and frames. Of others, those of templates stay as they are known.
+    pub(super) fn measure_parts(
+        &self,
+        parts: &mut Parts,
+        chunks: &[Tag],
+        expansions: &Expansions,
+    ) -> Result<(), Error> {
+        parts.bytes.retain(|_, bytes| {
+            bytes.frame = 0;
+            bytes.template > 0
+        });
+        for (tag, length_bytes) in &parts.frame_chunks {
+            parts.bytes.insert(*tag, PartBytes { template: 0, frame: u64::from(*length_bytes) });
+        }
+        if parts.template_rows.is_empty() && parts.frame_rows.is_empty() {
+            return Ok(());
+        }
+        let known: &Parts = parts;
+        let found = self.on_threads(chunks, &Vec::new, &|found: &mut Vec<(Tag, PartBytes)>, tag: &Tag| {
+            if expansions.count(tag).is_some() {
+                found.push((*tag, known.measured(tag, expansions)?));
+            }
+            Ok(())
+        })?;
+        for (tag, bytes) in found.into_iter().flatten() {
+            match bytes == PartBytes::default() {
+                true => drop(parts.bytes.remove(&tag)),
+                false => drop(parts.bytes.insert(tag, bytes)),
+            }
+        }
+        Ok(())
+    }
+
     /// The bytes of every content that are part of templates and frames.
     pub(super) fn part_bytes(&self, parts: &Parts) -> Result<Vec<PartBytes>, Error> {
         let mut of_contents = vec![PartBytes::default(); self.subject.frozen.contents.len()];
@@ -130,8 +146,6 @@ impl Task<'_> {
 
 #[cfg(test)]
 mod tests {
-    use cognate_similarity::fine::ChunkCount;
-
     use super::*;
 
     #[test]
@@ -140,9 +154,8 @@ mod tests {
         let bytes = [(1, 30, 20), (2, 0, 100)]
             .map(|(number, template, frame)| (Tag([number; 16]), PartBytes { template, frame }));
         let parts = Parts { bytes: bytes.into_iter().collect(), ..Parts::default() };
-        let found =
-            ByChunks { shared_bytes: 400, common: vec![chunk(1, 2), chunk(2, 1), chunk(3, 1)], ..ByChunks::default() };
-        let SharedBytes { all, outside_templates, outside_frames } = parts.of_common(&found);
+        let common = [chunk(1, 2), chunk(2, 1), chunk(3, 1)];
+        let SharedBytes { all, outside_templates, outside_frames } = parts.of_common(400, &common);
         assert_eq!((all, outside_templates, outside_frames), (400, 340, 200));
     }
 }

@@ -1,0 +1,63 @@
+//! A bit for each fine chunk of a chunk.
+
+/// A bit for each fine chunk of a chunk.
+#[derive(Clone)]
+pub(super) struct Bits(Box<[u64]>);
+
+impl Bits {
+    /// So many bits, none of them set.
+    pub(super) fn none(count: usize) -> Bits {
+        Bits(vec![0; count.div_ceil(64)].into())
+    }
+
+    /// So many bits, all of them set.
+    pub(super) fn all(count: usize) -> Bits {
+        let word = |first: usize| u64::MAX >> (64 - (count - first).min(64));
+        Bits((0..count).step_by(64).map(word).collect())
+    }
+
+    /// A bit for each fine chunk of which some bytes count.
+    pub(super) fn of(counted: &[u8]) -> Bits {
+        let word = |counted: &[u8]| counted.iter().rev().fold(0, |word, bytes| word << 1 | u64::from(*bytes > 0));
+        Bits(counted.chunks(64).map(word).collect())
+    }
+
+    /// Sets the bits that the other has.
+    pub(super) fn add(&mut self, other: &Bits) {
+        self.0.iter_mut().zip(&other.0).for_each(|(word, other)| *word |= other);
+    }
+
+    pub(super) fn holds(&self, place: usize) -> bool {
+        self.0.get(place / 64).is_some_and(|word| word >> (place % 64) & 1 == 1)
+    }
+
+    /// The memory that the bits take.
+    pub(super) fn held_bytes(&self) -> usize {
+        size_of_val(&self.0[..])
+    }
+
+    /// The number of bits that are set.
+    pub(super) fn count(&self) -> u64 {
+        self.0.iter().map(|word| u64::from(word.count_ones())).sum()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn bits_are_those_of_what_counts_whatever_their_number() {
+        for count in [0, 1, 63, 64, 65, 127, 128, 200] {
+            let counted: Vec<u8> = (0..count).map(|place| u8::from(place % 3 == 0) * 7).collect();
+            let (mut bits, all) = (Bits::of(&counted), Bits::all(count));
+            for place in 0..count + 70 {
+                assert_eq!(bits.holds(place), place < count && place % 3 == 0, "{place} of {count}");
+                assert_eq!(all.holds(place), place < count, "{place} of {count}");
+            }
+            assert_eq!((bits.count(), all.count()), (count.div_ceil(3) as u64, count as u64));
+            bits.add(&all);
+            assert_eq!((bits.count(), Bits::none(count).count()), (count as u64, 0));
+        }
+    }
+}
