@@ -1,15 +1,21 @@
-//! One pass over a document in bounded memory: read, cut, tag, hash the list of tags, and sketch.
+//! One pass over a document in bounded memory: read, cut, tag many chunks at a time, hash the list of tags, and sketch.
 
 use std::io::{self, ErrorKind, Read};
 
 use crate::chunk::{Chunk, Content, ContentDigest, Tag};
 use crate::content_sketch::{ContentSketch, SKETCH_WINDOW_BYTES, Sketcher, Sketching};
 use crate::key::{Key, first_16};
+use crate::lanes::ManyHasher;
 use crate::method::bsw_chunk::BswChunk;
 use crate::tttd::{Tttd, WINDOW_BYTES};
 
 /// The least number of bytes that the reader is asked for at a time.
 const READ_BYTES: usize = 256 * 1024;
+
+/// Chunks that are tagged at a time: side by side, many short ones cost less than one after the other.
+const CHUNKS_TAGGED_MAX: usize = 512;
+/// Bytes of these chunks, but for the last one: few enough that they stay in a near cache from cutting to sketching.
+const BYTES_TAGGED_MAX: usize = 256 * 1024;
 
 // The bytes that stay in the buffer before a chunk are those of a window, too.
 const _: () = assert!(SKETCH_WINDOW_BYTES <= WINDOW_BYTES);
@@ -52,7 +58,7 @@ pub(crate) struct ChunkReader {
     chunker: Chunker,
     /// Only contents of TTTD have sketches.
     sketcher: Option<Sketcher>,
-    tag_key: [u8; 32],
+    tags: ManyHasher,
     content_key: [u8; 32],
     buffer: Vec<u8>,
 }
@@ -69,7 +75,7 @@ impl ChunkReader {
         ChunkReader {
             chunker,
             sketcher,
-            tag_key: key.derive("cognate tag v1"),
+            tags: ManyHasher::keyed(key.derive("cognate tag v1")),
             content_key: key.derive("cognate content v1"),
             buffer: vec![0; buffer_bytes],
         }
@@ -103,18 +109,21 @@ impl ChunkReader {
         loop {
             let at_end = fill(document, &mut self.buffer, &mut filled)?;
             let data = &self.buffer[..filled];
-            while start < filled
-                && let Some(length) = self.chunker.cut(data, start, at_end)
-            {
-                let bytes = &data[start..start + length];
-                let chunk = self.chunk(bytes, offset);
-                digest.add(&chunk);
-                if let Some((sketcher, sketching)) = &mut sketching {
-                    sketcher.add(sketching, &data[..start + length], start);
+            loop {
+                let chunks = self.chunks(data, start, at_end);
+                if chunks.is_empty() {
+                    break;
                 }
-                each(chunk, bytes)?;
-                start += length;
-                offset += u64::from(chunk.length_bytes);
+                for (bytes, chunk) in self.tagged(chunks, offset) {
+                    digest.add(&chunk);
+                    let end = start + bytes.len();
+                    if let Some((sketcher, sketching)) = &mut sketching {
+                        sketcher.add(sketching, &data[..end], start);
+                    }
+                    each(chunk, bytes)?;
+                    start = end;
+                    offset += u64::from(chunk.length_bytes);
+                }
             }
             if at_end {
                 return Ok(digest.finish(offset, finished(&sketching)));
@@ -137,28 +146,50 @@ impl ChunkReader {
         let mut digest = ListDigest::new(&self.content_key);
         let mut sketching = self.sketcher.as_ref().map(|sketcher| (sketcher, sketcher.begin()));
         let mut start = 0;
-        while start < document.len()
-            && let Some(length) = self.chunker.cut(document, start, true)
-        {
-            let bytes = &document[start..start + length];
-            let chunk = self.chunk(bytes, start as u64);
-            digest.add(&chunk);
-            if let Some((sketcher, sketching)) = &mut sketching {
-                sketcher.add(sketching, &document[..start + length], start);
+        loop {
+            let chunks = self.chunks(document, start, true);
+            if chunks.is_empty() {
+                return digest.finish(document.len() as u64, finished(&sketching));
             }
-            each(chunk, bytes);
-            start += length;
+            for (bytes, chunk) in self.tagged(chunks, start as u64) {
+                digest.add(&chunk);
+                let end = start + bytes.len();
+                if let Some((sketcher, sketching)) = &mut sketching {
+                    sketcher.add(sketching, &document[..end], start);
+                }
+                each(chunk, bytes);
+                start = end;
+            }
         }
-        digest.finish(document.len() as u64, finished(&sketching))
     }
 
-    fn chunk(&self, bytes: &[u8], offset: u64) -> Chunk {
-        Chunk {
-            offset,
-            length_bytes: u32::try_from(bytes.len()).expect("a chunk is at most a few megabytes"),
-            tag: Tag(first_16(blake3::keyed_hash(&self.tag_key, bytes))),
-            repeated_byte: bytes.iter().all(|byte| *byte == bytes[0]),
+    /// The next chunks from `start` on, as many as are tagged at a time; none if no chunk ends in `data`.
+    fn chunks<'a>(&self, data: &'a [u8], mut start: usize, at_end: bool) -> Vec<&'a [u8]> {
+        let mut chunks = Vec::new();
+        let end = data.len().min(start + BYTES_TAGGED_MAX);
+        while chunks.len() < CHUNKS_TAGGED_MAX
+            && start < end
+            && let Some(length) = self.chunker.cut(data, start, at_end)
+        {
+            chunks.push(&data[start..start + length]);
+            start += length;
         }
+        chunks
+    }
+
+    /// Chunks that follow each other from `offset` on, with their tags.
+    fn tagged<'a>(&self, chunks: Vec<&'a [u8]>, mut offset: u64) -> impl Iterator<Item = (&'a [u8], Chunk)> + use<'a> {
+        let hashes = self.tags.hash_each(&chunks);
+        chunks.into_iter().zip(hashes).map(move |(bytes, hash)| {
+            let chunk = Chunk {
+                offset,
+                length_bytes: u32::try_from(bytes.len()).expect("a chunk is at most a few megabytes"),
+                tag: Tag(first_16(hash)),
+                repeated_byte: bytes.iter().all(|byte| *byte == bytes[0]),
+            };
+            offset += bytes.len() as u64;
+            (bytes, chunk)
+        })
     }
 }
 

@@ -42,6 +42,7 @@ mod hex;
 mod interval;
 mod java;
 mod key;
+mod lanes;
 mod likeness;
 mod method;
 mod method_error;
@@ -65,6 +66,8 @@ mod test_support;
 mod text;
 mod view;
 mod window;
+#[cfg(target_arch = "x86_64")]
+mod x86;
 
 pub use agreement::Agreement;
 pub use algorithm::{Algorithm, WindowParameters};
