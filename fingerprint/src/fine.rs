@@ -37,6 +37,8 @@ const ALL_BYTES: u64 = FINE_BYTES_MAX as u64 + 1;
 
 /// The positions on either side that a cut is compared with.
 const RADIUS: usize = 3;
+/// The positions that are looked at together.
+const BLOCK: usize = 256;
 
 /// A fine chunk.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
@@ -88,52 +90,53 @@ impl FineCutter {
 
     /// Cuts a chunk and hands every fine chunk, in order, to `each`.
     pub fn cut(&self, chunk: &[u8], mut each: impl FnMut(FineChunk)) {
-        // Every fine chunk can be read as two words.
-        let mut padded = Vec::with_capacity(chunk.len() + usize::from(FINE_BYTES_MAX));
-        padded.extend_from_slice(chunk);
-        padded.resize(chunk.len() + usize::from(FINE_BYTES_MAX), 0);
         let mut start = 0;
-        for end in self.ends(chunk) {
+        self.each_end(chunk, |end| {
             while start < end {
                 let length = (end - start).min(usize::from(FINE_BYTES_MAX));
-                let words = padded[start..].first_chunk().expect("it is padded");
-                each(self.tagged(u128::from_le_bytes(*words), length));
+                each(self.tagged(words(&chunk[start..]), length));
                 start += length;
             }
-        }
+        });
     }
 
-    /// The places after which values are least, and the end.
-    fn ends(&self, chunk: &[u8]) -> Vec<usize> {
-        let values = self.values(chunk);
-        let mut least = vec![false; chunk.len()];
-        for (place, least) in least.iter_mut().enumerate() {
-            let window: &[i32; 2 * RADIUS + 1] = values[place..].first_chunk().expect("there are values on both sides");
-            *least = is_least(window);
+    /// Hands over the places after which values are least, ascending, and then the end.
+    fn each_end(&self, chunk: &[u8], mut each: impl FnMut(usize)) {
+        let mut values = [0; BLOCK + 2 * RADIUS];
+        let mut least = [false; BLOCK];
+        let mut ends = [0; BLOCK];
+        for start in (0..chunk.len()).step_by(BLOCK) {
+            self.values(chunk, start, &mut values);
+            for (place, least) in least.iter_mut().enumerate() {
+                let window = values[place..].first_chunk().expect("there are values on both sides");
+                *least = is_least(window);
+            }
+            // Without a branch: where the next cut is cannot be guessed.
+            let mut count = 0;
+            for (place, least) in least.into_iter().take(chunk.len() - start).enumerate() {
+                ends[count] = place + 1;
+                count += usize::from(least);
+            }
+            ends[..count].iter().for_each(|end| each(start + end));
         }
-        // Without a branch: where the next cut is cannot be guessed.
-        let mut ends = vec![0; chunk.len() + 1];
-        let mut count = 0;
-        for (place, least) in least.into_iter().enumerate() {
-            ends[count] = place + 1;
-            count += usize::from(least);
-        }
-        ends[count] = chunk.len();
-        ends.truncate(count + 1);
-        ends
+        each(chunk.len());
     }
 
-    /// The value of each position, with [`RADIUS`] greatest values before the first and after the last.
-    fn values(&self, chunk: &[u8]) -> Vec<i32> {
-        let mut values = vec![i32::MAX; chunk.len() + 2 * RADIUS];
+    /// The values of the positions of a block, and of [`RADIUS`] positions on both sides; the greatest where the chunk has none.
+    fn values(&self, chunk: &[u8], start: usize, values: &mut [i32; BLOCK + 2 * RADIUS]) {
+        let first = start.saturating_sub(RADIUS);
+        let end = chunk.len().min(start + BLOCK + RADIUS);
+        let place = first + RADIUS - start;
+        values[..place].fill(i32::MAX);
+        values[place + end - first..].fill(i32::MAX);
+        let byte = |back: usize| first.checked_sub(back).map_or(0, |place| usize::from(chunk[place]));
+        let (mut before, mut before_that) = (byte(1), byte(2));
         let [latest, second, third] = &*self.table;
-        let (mut before, mut before_that) = (0, 0);
-        for (value, byte) in values[RADIUS..].iter_mut().zip(chunk) {
+        for (value, byte) in values[place..].iter_mut().zip(&chunk[first..end]) {
             let byte = usize::from(*byte);
             *value = latest[byte] ^ second[before] ^ third[before_that];
             (before, before_that) = (byte, before);
         }
-        values
     }
 
     /// The fine chunk of so many bytes at the beginning of some.
@@ -153,6 +156,17 @@ impl FineCutter {
         let tag = first & END_MASK | (last & END_MASK) << END_BITS | all << (2 * END_BITS);
         FineChunk { tag, length_bytes: length.to_le_bytes()[0] }
     }
+}
+
+/// The first sixteen bytes, filled up with zeros.
+#[inline]
+fn words(bytes: &[u8]) -> u128 {
+    let padded = || {
+        let mut padded = [0; FINE_BYTES_MAX as usize];
+        padded[..bytes.len()].copy_from_slice(bytes);
+        padded
+    };
+    u128::from_le_bytes(bytes.first_chunk().copied().unwrap_or_else(padded))
 }
 
 /// The lower half.
@@ -205,6 +219,43 @@ mod tests {
         let all = fine(&noise("fine", 1 << 20), &Key::none());
         let mean_tenths = (10 << 20) / all.len();
         assert!((68..=72).contains(&mean_tenths), "{mean_tenths}");
+    }
+
+    /// The ends by their definition, from the values of all positions.
+    fn ends_by_definition(cutter: &FineCutter, chunk: &[u8]) -> Vec<usize> {
+        let byte = |place: usize, back: usize| place.checked_sub(back).map_or(0, |place| usize::from(chunk[place]));
+        let value = |place: usize| (0..3).fold(0, |value, back| value ^ cutter.table[back][byte(place, back)]);
+        let values: Vec<i32> = (0..chunk.len()).map(value).collect();
+        let (mut ends, mut start) = (Vec::new(), 0);
+        for place in 0..chunk.len() {
+            let before = values[place.saturating_sub(RADIUS)..place].iter().all(|other| values[place] < *other);
+            let after = values[place + 1..].iter().take(RADIUS).all(|other| values[place] <= *other);
+            if before && after || place + 1 == chunk.len() {
+                let longest = usize::from(FINE_BYTES_MAX);
+                ends.extend((start + longest..=place).step_by(longest));
+                ends.push(place + 1);
+                start = place + 1;
+            }
+        }
+        ends
+    }
+
+    proptest! {
+        #[test]
+        fn cuts_are_those_of_the_definition_at_every_length(
+            bytes in prop::collection::vec(any::<u8>(), 3 * BLOCK + 7),
+            letters in 1_u8..=255,
+            length in prop_oneof![0..3 * BLOCK + 7, BLOCK - 4..BLOCK + 4, 2 * BLOCK - 4..2 * BLOCK + 4],
+        ) {
+            let chunk: Vec<u8> = bytes[..length].iter().map(|byte| byte % letters).collect();
+            let cutter = FineCutter::new(&Key::none());
+            let (mut end, mut found) = (0, Vec::new());
+            cutter.cut(&chunk, |fine| {
+                end += usize::from(fine.length_bytes);
+                found.push(end);
+            });
+            prop_assert_eq!(found, ends_by_definition(&cutter, &chunk));
+        }
     }
 
     #[test]

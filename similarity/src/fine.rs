@@ -221,13 +221,13 @@ impl FineMeasure {
         let [a, b] = &mut self.sides;
         self.common.find(&a.rows, &b.rows);
         self.common.fill(1, &b.rows);
-        a.find_runs(b, &self.common, [0, 1]);
+        a.find_runs(b, self.common.of_side(0), &self.common);
         // The lesser sum is of both: it is nothing already.
         if a.runs.is_empty() {
             return SharedBytes::default();
         }
         self.common.fill(0, &a.rows);
-        b.find_runs(a, &self.common, [1, 0]);
+        b.find_runs(a, self.common.of_side(1), &self.common);
         SharedBytes::of([a.counted_by_part(), b.counted_by_part()])
     }
 
@@ -260,21 +260,39 @@ impl Side {
         self.runs.clear();
     }
 
-    /// Finds the runs that count. `common` has the table of the other side; the sides are this one and the other.
-    fn find_runs(&mut self, other: &Side, common: &CommonRows, [own, opposite]: [usize; 2]) {
+    /// Finds the runs that count, from the places of rows that the other side may have. `common` has the table of that side.
+    fn find_runs(&mut self, other: &Side, places: &[u32], common: &CommonRows) {
         let mut next = 0;
-        for place in common.of_side(own) {
-            let place = *place as usize;
-            if place < next {
+        for number in 0..places.len() {
+            let place = places[number] as usize;
+            if place < next || !self.may_count(&places[number..]) {
                 continue;
             }
-            let partners = common.places(opposite, self.rows[place]);
+            let partners = common.places(self.rows[place]);
             let Some((partner, rows)) = self.partner(place, other, partners) else { continue };
             let end = place + rows + ROW - 1;
             if self.count_run(Run { fine: place..end, partner }, &other.fine) {
                 next = end;
             }
         }
+    }
+
+    /// False if a run from the first of these places is too short to count: all of its rows are among those that the other side may have.
+    fn may_count(&self, places: &[u32]) -> bool {
+        let start = places[0] as usize;
+        let length = |place: usize| self.fine.get(place).map_or(0, |fine| u64::from(fine.length_bytes));
+        let mut bytes: u64 = (start.saturating_sub(1)..start + ROW).map(length).sum();
+        for (place, row) in (start..).zip(places) {
+            if *row as usize != place {
+                break;
+            }
+            // It is the border after the run, or part of it.
+            bytes += length(place + ROW);
+            if bytes >= RUN_BYTES_MIN {
+                return true;
+            }
+        }
+        false
     }
 
     /// The bytes that count, by what they are part of.
@@ -293,8 +311,7 @@ impl Side {
             from + pairs.take_while(|(own, other)| own == other && **own != NO_ROW).count()
         };
         let mut longest: Option<(usize, usize)> = None;
-        let same = partners.filter(|partner| other.rows[*partner] == self.rows[place]);
-        for partner in same.take(PARTNERS_MAX) {
+        for partner in partners {
             let rows = agree(partner, 0, AHEAD_MAX);
             if longest.is_none_or(|(_, most)| rows > most) {
                 longest = Some((partner, rows));
@@ -398,202 +415,4 @@ fn pairs_of_tag(
 }
 
 #[cfg(test)]
-mod tests {
-    use std::num::NonZeroU32;
-
-    use proptest::prelude::*;
-
-    use super::*;
-    use crate::shards::MemoryShards;
-
-    fn tag(number: u8) -> Tag {
-        Tag([number; 16])
-    }
-
-    fn content(chunks: &[u8]) -> Vec<ChunkCount> {
-        counted(chunks.iter().map(|number| (tag(*number), 100 + u32::from(*number))))
-    }
-
-    #[test]
-    fn a_chunk_is_shared_as_often_as_both_have_it_and_left_as_often_as_one_has_it_more() {
-        let found = by_chunks(&content(&[1, 1, 1, 2, 4]), &content(&[1, 3, 4]));
-        assert_eq!(found.shared_bytes, 101 + 104);
-        let one = |number, count| ChunkCount { tag: tag(number), length_bytes: 100 + u32::from(number), count };
-        assert_eq!(found.left, [vec![one(1, 2), one(2, 1)], vec![one(3, 1)]]);
-    }
-
-    #[test]
-    fn a_tag_with_two_lengths_counts_as_two_chunks() {
-        let short = counted([(tag(1), 5)].into_iter());
-        let found = by_chunks(&content(&[1]), &short);
-        assert_eq!((found.shared_bytes, found.left[0].len(), found.left[1].len()), (0, 1, 1));
-    }
-
-    #[test]
-    fn only_chunks_of_few_contents_make_pairs() {
-        let posting = |number, content| Posting {
-            tag: tag(number),
-            length_bytes: 10,
-            template: number == 9,
-            content: ContentIndex(content),
-        };
-        let postings = [(1, 0), (1, 1), (1, 1), (1, 0), (2, 0), (2, 1), (2, 2), (3, 2), (9, 0), (9, 2)];
-        let shards =
-            MemoryShards::new(postings.map(|(number, content)| posting(number, content)).to_vec(), NonZeroU32::MIN);
-        let found = |holders_max| {
-            let mut found = Vec::new();
-            pairs_of_rare_chunks(&shards, 0, holders_max, &mut |link| {
-                found.push((link.a.0, link.b.0, link.shared_bytes));
-                Ok(())
-            })
-            .unwrap();
-            found.sort_unstable();
-            found
-        };
-        assert_eq!(found(2), [(0, 1, 20)]);
-        assert_eq!(found(3), [(0, 1, 10), (0, 1, 20), (0, 2, 10), (1, 2, 10)]);
-    }
-
-    /// Fine chunks of which some begin or end alike.
-    const NUMBERS: [u8; 9] = [10, 11, 19, 27, 16, 24, 0, 2, 8];
-
-    proptest! {
-        #[test]
-        fn a_pair_by_chunks_equals_the_count_of_each_chunk(
-            a in proptest::collection::vec(0_u8..12, 0..40),
-            b in proptest::collection::vec(0_u8..12, 0..40),
-        ) {
-            let found = by_chunks(&content(&a), &content(&b));
-            let times = |list: &[u8], number: u8| list.iter().filter(|one| **one == number).count() as u64;
-            let shared: u64 =
-                (0..12).map(|number| times(&a, number).min(times(&b, number)) * (100 + u64::from(number))).sum();
-            prop_assert_eq!(found.shared_bytes, shared);
-            for (side, list) in [(0, &a), (1, &b)] {
-                let left: u64 = found.left[side].iter().map(|one| u64::from(one.count) * u64::from(one.length_bytes)).sum();
-                let all: u64 = list.iter().map(|number| 100 + u64::from(*number)).sum();
-                prop_assert_eq!(left + shared, all);
-            }
-        }
-
-        #[test]
-        fn fine_chunks_are_shared_as_their_definition_says(
-            a in proptest::collection::vec(proptest::collection::vec(proptest::sample::select(&NUMBERS), 1..90), 0..5),
-            b in proptest::collection::vec(proptest::collection::vec(proptest::sample::select(&NUMBERS), 1..90), 0..5),
-        ) {
-            let mut measure = FineMeasure::default();
-            for _ in 0..2 {
-                measure.begin();
-                a.iter().for_each(|chunk| measure.add(0, &of_numbers(chunk), &[]));
-                b.iter().for_each(|chunk| measure.add(1, &of_numbers(chunk), &[]));
-                prop_assert_eq!(measure.shared_bytes().all, counted_bytes(&a, &b).min(counted_bytes(&b, &a)));
-            }
-        }
-    }
-
-    fn of_numbers(numbers: &[u8]) -> Vec<FineChunk> {
-        numbers
-            .iter()
-            .map(|number| FineChunk { tag: *number, length_bytes: length(*number).to_le_bytes()[0] })
-            .collect()
-    }
-
-    fn length(number: u8) -> u64 {
-        4 + u64::from(number % 12)
-    }
-
-    /// What counts of a towards b by the definition, with every list of fine chunks ended by none.
-    fn counted_bytes(a: &[Vec<u8>], b: &[Vec<u8>]) -> u64 {
-        let listed = |chunks: &[Vec<u8>]| -> Vec<Option<u8>> {
-            chunks.iter().flat_map(|chunk| chunk.iter().copied().map(Some).chain([None])).collect()
-        };
-        let (a, b) = (listed(a), listed(b));
-        // The fine chunks that agree from two places on.
-        let agree = |x: usize, y: usize| a[x..].iter().zip(&b[y..]).take_while(|(x, y)| x == y && x.is_some()).count();
-        let (mut counted, mut place) = (vec![0; a.len()], 0);
-        while place < a.len() {
-            let partners = (0..b.len()).filter(|partner| agree(place, *partner) >= 3).take(8);
-            // The first of the longest, as far as 64 rows show.
-            let longest = partners.min_by_key(|partner| std::cmp::Reverse(agree(place, *partner).min(66)));
-            let Some(partner) = longest else {
-                place += 1;
-                continue;
-            };
-            let end = place + agree(place, partner);
-            let border = |x: Option<usize>, y: Option<usize>, mask: u8| {
-                let (own, opposite) = (a[x?]?, b[y?]?);
-                ((own ^ opposite) & mask == 0).then(|| length(own).min(length(opposite)))
-            };
-            let before = border(place.checked_sub(1), partner.checked_sub(1), 7 << 3);
-            let after = border(Some(end), Some(partner + end - place), 7);
-            let sum: u64 = a[place..end].iter().flatten().map(|number| length(*number)).sum();
-            if sum + before.unwrap_or(0) + after.unwrap_or(0) < 32 {
-                place += 1;
-                continue;
-            }
-            (place..end).for_each(|own| counted[own] = length(a[own].unwrap()));
-            for (own, bytes) in [(place.wrapping_sub(1), before), (end, after)] {
-                match bytes {
-                    Some(bytes) if counted[own] == 0 => counted[own] = bytes - 1,
-                    _ => {}
-                }
-            }
-            place = end;
-        }
-        counted.iter().sum()
-    }
-
-    fn shared(a: &[&[u8]], b: &[&[u8]]) -> u64 {
-        let mut measure = FineMeasure::default();
-        measure.begin();
-        a.iter().for_each(|chunk| measure.add(0, &of_numbers(chunk), &[]));
-        b.iter().for_each(|chunk| measure.add(1, &of_numbers(chunk), &[]));
-        measure.shared_bytes().all
-    }
-
-    #[test]
-    fn runs_do_not_cross_chunks_and_count_from_their_least_length_on() {
-        // A fine chunk of number n has 4 + n bytes.
-        assert_eq!(shared(&[&[10, 11, 8, 3]], &[&[10, 11, 4, 8]]), 0, "no row");
-        assert_eq!(shared(&[&[10, 11, 8]], &[&[10, 11, 8]]), 14 + 15 + 12);
-        assert_eq!(shared(&[&[6, 7, 6]], &[&[6, 7, 6]]), 0, "31 bytes");
-        assert_eq!(shared(&[&[10, 11], &[8]], &[&[10, 11, 8]]), 0, "in two chunks");
-        assert_eq!(shared(&[], &[&[1, 2, 3]]), 0);
-    }
-
-    #[test]
-    fn rows_that_follow_each_other_in_one_content_alone_are_no_run() {
-        // Both rows of three are in the other content, in the other order, and too short.
-        let (one, other): (&[u8], &[u8]) = (&[6, 7, 5, 4, 3, 2], &[4, 3, 2, 6, 7, 5]);
-        assert_eq!(shared(&[one], &[other]), 0);
-        let both = &[4, 3, 2, 0, 6, 7, 5, 4, 3, 2];
-        assert_eq!(shared(&[one], &[both]), 10 + 11 + 9 + 8 + 7 + 6, "the longest of two places");
-    }
-
-    #[test]
-    fn bytes_that_one_has_twice_and_the_other_once_are_shared_once() {
-        assert_eq!(shared(&[&[8, 9, 10, 3, 8, 9, 10]], &[&[8, 9, 10]]), 12 + 13 + 14);
-        assert_eq!(shared(&[&[8, 9, 10, 3, 8, 9, 10]], &[&[8, 9, 10, 4, 8, 9, 10]]), 2 * (12 + 13 + 14));
-    }
-
-    #[test]
-    fn of_a_border_that_agrees_towards_the_run_all_bytes_but_one_of_the_shorter_one_count() {
-        // The lowest three bits are of the beginning, the next three of the end: 19 begins like 43, and 16 ends like 17.
-        assert_eq!(shared(&[&[2, 10, 11, 19]], &[&[2, 10, 11, 43]]), 6 + 14 + 15 + 10, "the end begins alike");
-        assert_eq!(shared(&[&[1, 1, 8, 19]], &[&[1, 1, 8, 18]]), 0, "nothing agrees");
-        assert_eq!(shared(&[&[16, 2, 10, 11]], &[&[17, 2, 10, 11]]), 7 + 6 + 14 + 15, "the beginning ends alike");
-        assert_eq!(shared(&[&[24, 1, 1, 8]], &[&[17, 1, 1, 8]]), 0, "it begins alike alone");
-    }
-
-    #[test]
-    fn bytes_in_common_are_counted_by_the_part_that_has_them() {
-        use Part::{Frame, Own, Template};
-        let mut measure = FineMeasure::default();
-        measure.begin();
-        let chunk = of_numbers(&[8, 9, 10, 11]);
-        measure.add(0, &chunk, &[Template, Frame, Own, Own]);
-        measure.add(1, &chunk, &[Template, Frame, Own, Frame]);
-        let found = measure.shared_bytes();
-        // The run is one, of 54 bytes, though its own text alone has fewer than count.
-        assert_eq!((found.all, found.outside_templates, found.outside_frames), (54, 42, 14));
-    }
-}
+mod tests;

@@ -28,6 +28,9 @@ pub const ROW_BYTES: usize = ROW_BITS as usize / 8;
 const COUNT_MAX: u16 = u16::MAX / 2;
 /// The greatest number of counters of a filter, as a power of two: 64 MB.
 const FILTER_BITS_MAX: u32 = 25;
+/// Rows for each counter, as a power of two: two to four. Their sum stays far below the count that matters, and the counters of a source tree
+/// fit the cache of a processor.
+const ROWS_PER_COUNTER_BITS: u32 = 2;
 
 /// Fine chunks that follow each other in a chunk, by their tags and lengths.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
@@ -99,7 +102,7 @@ pub struct RowFilter {
 impl RowFilter {
     /// A filter for about so many rows.
     pub fn new(rows: u64) -> RowFilter {
-        let bits = (u64::BITS - rows.leading_zeros()).clamp(10, FILTER_BITS_MAX);
+        let bits = (u64::BITS - rows.leading_zeros()).saturating_sub(ROWS_PER_COUNTER_BITS).clamp(10, FILTER_BITS_MAX);
         RowFilter { bits, counters: (0..1_usize << bits).map(|_| AtomicU16::new(0)).collect() }
     }
 
@@ -206,7 +209,7 @@ mod tests {
 
     #[test]
     fn the_memory_of_a_filter_is_bounded_whatever_number_of_rows_is_announced() {
-        for (rows, bits) in [(0, 10), (1 << 9, 10), (1 << 10, 11), (u64::MAX, FILTER_BITS_MAX)] {
+        for (rows, bits) in [(0, 10), (1 << 11, 10), (1 << 12, 11), (u64::MAX, FILTER_BITS_MAX)] {
             let filter = RowFilter::new(rows);
             assert_eq!((filter.bits, filter.counters.len()), (bits, 1 << bits), "{rows}");
             // The rows at both ends have places in it.

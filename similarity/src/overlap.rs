@@ -26,7 +26,7 @@ pub(crate) struct LabelBytes {
 
 impl OverlapLevel {
     /// Labels that have nothing in common yet.
-    pub(crate) fn new(label_count: u16) -> OverlapLevel {
+    pub fn new(label_count: u16) -> OverlapLevel {
         let cells = usize::from(label_count) * usize::from(label_count);
         let none = || vec![0; cells];
         OverlapLevel { label_count, shared_bytes: none(), template_bytes: none(), shared_once_bytes: none() }
@@ -96,7 +96,8 @@ impl OverlapLevel {
         [&mut self.shared_bytes, &mut self.template_bytes, &mut self.shared_once_bytes]
     }
 
-    fn absorb(&mut self, other: &OverlapLevel) {
+    /// Adds everything that another count of the same labels has.
+    pub fn absorb(&mut self, other: &OverlapLevel) {
         for (mine, theirs) in self.matrices_mut().into_iter().zip(other.matrices()) {
             for (mine, theirs) in mine.iter_mut().zip(theirs) {
                 *mine = mine.saturating_add(*theirs);

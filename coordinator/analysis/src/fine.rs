@@ -2,7 +2,7 @@
 //! fine chunks, and the links follow from both (`docs/decisions/0028-fine-figures.md`).
 //!
 //! `candidates` bounds the pairs, `wanted` finds their chunks and asks for them, `expansions` keeps the answers, which `kept` reads once more for a pair of a result, and
-//! `links` measures the pairs again. `loose` keeps what unlike contents have in common, in which `frames` finds what many of them have (`docs/decisions/0035-frames.md`), `parts` knows
+//! `links` measures the pairs again. `loose` and `loose_links` keep what unlike contents have in common, in which `frames` finds what many of them have (`docs/decisions/0035-frames.md`), `parts` knows
 //! what of a chunk is template or frame, `outside` has the links without their frames, and `describe` what people read about frames. `sample` draws some of the pairs, `exact` has the sites measure them exactly, and `answers`
 //! keeps what they count: that is how far reported shares are from the truth, with fine chunks or without.
 
@@ -18,6 +18,7 @@ mod frames;
 mod kept;
 mod links;
 mod loose;
+mod loose_links;
 #[cfg(test)]
 mod oracle;
 mod outside;
@@ -282,7 +283,7 @@ impl Task<'_> {
         let kinds = self.kinds(coarse, &measured, &of_templates)?;
         let contents = self.contents_with_loose_links(coarse, (&measured, &of_templates), &kinds)?;
         let chunks = self.chunks_of(&contents, &chunks)?;
-        let (marks, loose) = Loose::merge(loose);
+        let (marks, loose) = Loose::merge(loose)?;
         let compared = Compared { contents: &contents, chunks: &chunks, marks: &marks, expansions: &expansions };
         self.find_frames(&compared, &kinds, &spread, &mut parts)?;
         let of_contents = self.part_bytes(&parts)?;

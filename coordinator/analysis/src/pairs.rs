@@ -10,8 +10,10 @@ use crate::compare::Task;
 use crate::error::Error;
 use crate::subject::Subject;
 
-/// Things that a thread takes at a time.
-const THINGS_PER_PART: usize = 64;
+/// Things that a thread takes at a time, at most.
+const THINGS_PER_PART_MAX: usize = 64;
+/// Parts for each thread, at least: some things take a thousand times as long as others.
+const PARTS_PER_THREAD: usize = 16;
 /// Size of a feature in memory.
 const FEATURE_BYTES: u64 = 20;
 
@@ -84,17 +86,18 @@ impl Task<'_> {
     ) -> Result<Vec<S>, Error> {
         let cancelled = &self.scan.cancelled;
         let next = AtomicUsize::new(0);
+        let threads = self.scan.spec.threads.get();
+        let per_part = (things.len() / (threads * PARTS_PER_THREAD)).clamp(1, THINGS_PER_PART_MAX);
         let made: Result<Vec<S>, Error> = std::thread::scope(|scope| {
             let look_at = || {
                 let mut made = begin();
                 loop {
-                    // Some take a thousand times as long as others, so that threads take few at a time.
-                    let part = things.chunks(THINGS_PER_PART).nth(next.fetch_add(1, Ordering::Relaxed));
+                    let part = things.chunks(per_part).nth(next.fetch_add(1, Ordering::Relaxed));
                     let Some(part) = part.filter(|_| !cancelled.load(Ordering::Relaxed)) else { return Ok(made) };
                     part.iter().try_for_each(|thing| step(&mut made, thing))?;
                 }
             };
-            let working: Vec<_> = (0..self.scan.spec.threads.get()).map(|_| scope.spawn(look_at)).collect();
+            let working: Vec<_> = (0..threads).map(|_| scope.spawn(look_at)).collect();
             working.into_iter().map(|part| part.join().expect("nothing there panics")).collect()
         });
         if cancelled.load(Ordering::Relaxed) { Err(Error::Cancelled) } else { made }

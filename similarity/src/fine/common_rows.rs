@@ -5,7 +5,7 @@
 
 use std::hash::{BuildHasher as _, RandomState};
 
-use super::NO_ROW;
+use super::{NO_ROW, PARTNERS_MAX};
 
 /// The places of rows that both contents may have, in either content. A site may send any rows, so the hash depends on a
 /// number that nobody knows beforehand, and no result depends on the hash.
@@ -15,11 +15,33 @@ pub(super) struct CommonRows {
     present: Present,
     /// Per side, the places of rows that the other one may have, ascending.
     places: [Vec<u32>; 2],
-    /// Per hash, the first of the places.
-    first: Vec<u32>,
-    /// Per place, the next with the same hash.
-    next: Vec<u32>,
-    bits: u32,
+    table: RowTable,
+}
+
+/// The first places of each row of one side. A row that is there once takes one look at the memory, which is what a look costs where
+/// contents are large.
+#[derive(Debug, Default)]
+struct RowTable {
+    /// By the hash of the row; where rows have one hash, the later ones are in the next free slots.
+    slots: Vec<Slot>,
+    /// The places of rows that occur more than once, after the first.
+    later: Vec<LaterPlaces>,
+}
+
+/// A row with its first place; [`NO_ROW`] in a free slot.
+#[derive(Clone, Copy, Debug, Default)]
+struct Slot {
+    row: u64,
+    place: u32,
+    /// The number of its later places, counted from 1; 0: there are none.
+    later: u32,
+}
+
+/// The places of a row after the first.
+#[derive(Debug, Default)]
+struct LaterPlaces {
+    count: u32,
+    places: [u32; PARTNERS_MAX - 1],
 }
 
 /// A bit for each hash of some rows.
@@ -31,18 +53,13 @@ struct Present {
 
 /// Bits for each row, as a power of two: one in eight rows passes by chance, or fewer.
 const PRESENT_BITS: u32 = 3;
-/// No place.
-const NOWHERE: u32 = u32::MAX;
-
 impl Default for CommonRows {
     fn default() -> CommonRows {
         CommonRows {
             multiplier: RandomState::new().hash_one(0_u8) | 1,
             present: Present::default(),
             places: Default::default(),
-            first: Vec::new(),
-            next: Vec::new(),
-            bits: 1,
+            table: RowTable::default(),
         }
     }
 }
@@ -103,23 +120,57 @@ impl CommonRows {
 
     /// Makes the table of a side, whose rows are these.
     pub(super) fn fill(&mut self, side: usize, rows: &[u64]) {
-        let places = &self.places[side];
-        self.bits = bits_for(places.len());
-        self.first.clear();
-        self.first.resize(1 << self.bits, NOWHERE);
-        self.next.clear();
-        self.next.resize(places.len(), NOWHERE);
-        for (number, place) in places.iter().enumerate().rev() {
-            let first = &mut self.first[hash(rows[*place as usize], self.multiplier, self.bits)];
-            self.next[number] = std::mem::replace(first, as_number(number));
+        let CommonRows { multiplier, places, table, .. } = self;
+        table.fill(places[side].iter().map(|place| (*place, rows[*place as usize])), *multiplier);
+    }
+
+    /// The first places of a row on the side with the table, ascending: at most [`PARTNERS_MAX`].
+    pub(super) fn places(&self, row: u64) -> impl Iterator<Item = usize> {
+        self.table.places(row, self.multiplier)
+    }
+}
+
+impl RowTable {
+    /// Takes rows by their places, which ascend.
+    fn fill(&mut self, places: impl ExactSizeIterator<Item = (u32, u64)>, multiplier: u64) {
+        self.later.clear();
+        self.slots.clear();
+        // A quarter of the slots or more stay free.
+        self.slots.resize(1 << bits_for(places.len() + places.len() / 3 + 1), Slot::default());
+        for (place, row) in places {
+            let number = self.number(row, multiplier);
+            let slot = &mut self.slots[number];
+            if slot.row == NO_ROW {
+                *slot = Slot { row, place, later: 0 };
+                continue;
+            }
+            if slot.later == 0 {
+                self.later.push(LaterPlaces::default());
+                slot.later = as_number(self.later.len());
+            }
+            let later = &mut self.later[slot.later as usize - 1];
+            if let Some(free) = later.places.get_mut(later.count as usize) {
+                *free = place;
+                later.count += 1;
+            }
         }
     }
 
-    /// The places of the side with the table whose rows have the hash of this one, ascending.
-    pub(super) fn places(&self, side: usize, row: u64) -> impl Iterator<Item = usize> {
-        let known = |number: u32| (number != NOWHERE).then_some(number);
-        let first = known(self.first[hash(row, self.multiplier, self.bits)]);
-        let numbers = std::iter::successors(first, move |last| known(self.next[*last as usize]));
-        numbers.map(move |number| self.places[side][number as usize] as usize)
+    /// The number of the slot that has a row, or that is free for it.
+    fn number(&self, row: u64, multiplier: u64) -> usize {
+        let last = self.slots.len() - 1;
+        let mut number = hash(row, multiplier, self.slots.len().trailing_zeros());
+        while self.slots[number].row != row && self.slots[number].row != NO_ROW {
+            number = (number + 1) & last;
+        }
+        number
+    }
+
+    fn places(&self, row: u64, multiplier: u64) -> impl Iterator<Item = usize> {
+        let slot = self.slots[self.number(row, multiplier)];
+        let first = (slot.row == row).then_some(slot.place);
+        let later = slot.later.checked_sub(1).map(|number| &self.later[number as usize]);
+        let later = later.map_or(&[][..], |later| &later.places[..later.count as usize]);
+        first.into_iter().chain(later.iter().copied()).map(|place| place as usize)
     }
 }

@@ -28,18 +28,23 @@ impl Bits {
     }
 
     pub(super) fn holds(&self, place: usize) -> bool {
-        self.0.get(place / 64).is_some_and(|word| word >> (place % 64) & 1 == 1)
+        holds(&self.0, place)
     }
 
-    /// The memory that the bits take.
-    pub(super) fn held_bytes(&self) -> usize {
-        size_of_val(&self.0[..])
+    /// The bits as words, the first in the lowest bit.
+    pub(super) fn words(&self) -> &[u64] {
+        &self.0
     }
 
     /// The number of bits that are set.
     pub(super) fn count(&self) -> u64 {
         self.0.iter().map(|word| u64::from(word.count_ones())).sum()
     }
+}
+
+/// True if a bit is set in these words.
+pub(super) fn holds(words: &[u64], place: usize) -> bool {
+    words.get(place / 64).is_some_and(|word| word >> (place % 64) & 1 == 1)
 }
 
 #[cfg(test)]

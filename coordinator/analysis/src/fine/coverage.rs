@@ -2,15 +2,16 @@
 //! chunks that do not occur there as a whole. Each byte counts once, whichever candidates share it. Bytes that rows of templates
 //! cover are template bytes, in chunks that occur there as a whole as well.
 
+use std::collections::BTreeMap;
 use std::collections::hash_map::Entry;
-use std::collections::{BTreeMap, HashMap};
 
 use cognate_fingerprint::{FineChunk, Tag};
 use cognate_similarity::fine::{FineMeasure, Part};
 use cognate_similarity::{Error as EngineError, Level, OverlapLevel, Shards as _};
+use foldhash::{HashMap, HashMapExt as _, HashSet};
 
 use super::bits::Bits;
-use super::expansions::Expansions;
+use super::expansions::{Expansions, Reading};
 use super::parts::Parts;
 use crate::compare::Task;
 use crate::error::Error;
@@ -120,15 +121,23 @@ impl Task<'_> {
         self.move_templates(parts, overlap)?;
         let places = Covered::merge(covered);
         let holders = self.roots_with(&places)?;
-        for of_chunk in places.chunk_by(|(a, _), (b, _)| (a.content, a.tag) == (b.content, b.tag)) {
-            let (Place { content, tag, .. }, _) = of_chunk[0];
-            let Some(fine) = expansions.get(&tag)? else { continue };
-            let empty = Vec::new();
-            let whole = holders.get(&tag).unwrap_or(&empty);
-            let cut = (fine.as_slice(), parts.of_chunk(&tag, &fine));
-            for (level, overlap) in self.subject.levels.iter().zip(overlap.iter_mut()) {
-                self.add_chunk(level, overlap, content, of_chunk, (whole, (cut.0, &cut.1)));
-            }
+        let of_contents: Vec<&[(Place, Marks)]> = places.chunk_by(|(a, _), (b, _)| a.content == b.content).collect();
+        let begin =
+            || (overlap.iter().map(|level| OverlapLevel::new(level.label_count())).collect(), Reading::default());
+        let found = self.on_threads(&of_contents, &begin, &|(added, reading): &mut (Vec<_>, _), of_content| {
+            let of_chunks: Vec<&[(Place, Marks)]> = of_content.chunk_by(|(a, _), (b, _)| a.tag == b.tag).collect();
+            expansions.each(of_chunks.iter().map(|of_chunk| of_chunk[0].0.tag), reading, |tag, fine| {
+                let place = of_chunks.binary_search_by_key(&tag, |of_chunk| of_chunk[0].0.tag);
+                let of_chunk = of_chunks[place.expect("its tag was asked for")];
+                let whole = holders.get(&tag).map_or(&[][..], Vec::as_slice);
+                let parts = parts.of_chunk(&tag, fine);
+                for (level, added) in self.subject.levels.iter().zip(added.iter_mut()) {
+                    self.add_chunk(level, added, of_chunk, (whole, (fine, &parts)));
+                }
+            })
+        })?;
+        for (added, _) in &found {
+            overlap.iter_mut().zip(added).for_each(|(level, added)| level.absorb(added));
         }
         Ok(())
     }
@@ -171,7 +180,6 @@ impl Task<'_> {
         &self,
         level: &Level,
         overlap: &mut OverlapLevel,
-        content: u32,
         of_chunk: &[(Place, Marks)],
         (whole, (fine, parts)): (&[u16], (&[FineChunk], &[Part])),
     ) {
@@ -181,7 +189,7 @@ impl Task<'_> {
         others.dedup();
         // Where the chunk occurs as a whole, all of it counts already.
         others.retain(|label| !whole.iter().any(|root| label_of(*root) == *label));
-        let documents = self.subject.copies.of_content(index(content as usize)).iter();
+        let documents = self.subject.copies.of_content(index(of_chunk[0].0.content as usize)).iter();
         let documents = documents.map(|place| &self.subject.frozen.documents[*place as usize]);
         let mut own: Vec<u16> =
             documents.filter(|document| !document.control).map(|document| label_of(document.root)).collect();
@@ -200,21 +208,24 @@ impl Task<'_> {
 
     /// The roots under which each of these chunks occurs as a whole.
     fn roots_with(&self, places: &[(Place, Marks)]) -> Result<HashMap<Tag, Vec<u16>>, Error> {
-        let mut holders: HashMap<Tag, Vec<u16>> = places.iter().map(|(place, _)| (place.tag, Vec::new())).collect();
+        let tags: HashSet<Tag> = places.iter().map(|(place, _)| place.tag).collect();
         let shards = &self.subject.frozen.shards;
-        for shard in 0..shards.shard_count() {
-            shards.visit(shard, &mut |postings| {
-                for posting in postings {
-                    if let Some(roots) = holders.get_mut(&posting.tag) {
+        let numbers: Vec<u32> = (0..shards.shard_count()).collect();
+        let found =
+            self.on_threads(&numbers, &HashMap::new, &|holders: &mut HashMap<Tag, Vec<u16>>, shard: &u32| {
+                shards.visit(*shard, &mut |postings| {
+                    for posting in postings.iter().filter(|posting| tags.contains(&posting.tag)) {
+                        let roots = holders.entry(posting.tag).or_default();
                         roots.extend(roots_of(self.subject, posting.content.0));
                         roots.sort_unstable();
                         roots.dedup();
                     }
-                }
-                Ok::<(), EngineError>(())
+                    Ok::<(), EngineError>(())
+                })?;
+                Ok(())
             })?;
-        }
-        Ok(holders)
+        // Every chunk is in one shard.
+        Ok(found.into_iter().flatten().collect())
     }
 }
 

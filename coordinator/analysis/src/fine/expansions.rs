@@ -22,12 +22,30 @@ const FINE_BYTES: usize = 2;
 
 /// Chunks of earlier comparisons that stay in any case.
 const KEPT_CHUNKS_MAX: usize = 1 << 16;
+/// Bytes that are read at once, unless one chunk has more.
+const READ_BYTES_MAX: u64 = 1 << 18;
+/// Bytes between two chunks that are read as well, because another call costs more.
+const GAP_BYTES_MAX: u64 = 1 << 12;
 
 /// Where the fine chunks of a chunk are.
 #[derive(Clone, Copy, Debug)]
 struct Place {
     offset: u64,
     count: u32,
+}
+
+impl Place {
+    fn end(self) -> u64 {
+        self.offset + u64::from(self.count) * FINE_BYTES as u64
+    }
+}
+
+/// The memory with which one thread reads chunks, one portion after the other.
+#[derive(Default)]
+pub(super) struct Reading {
+    wanted: Vec<(Place, Tag)>,
+    bytes: Vec<u8>,
+    fine: Vec<FineChunk>,
 }
 
 /// A finished file.
@@ -162,14 +180,66 @@ impl Expansions {
         self.places.get(tag).map(|place| place.count as usize)
     }
 
+    /// Those of the chunks that were cut again, in the order of the file.
+    pub(super) fn in_order(&self, tags: &[Tag]) -> Vec<Tag> {
+        let mut places: Vec<(u64, Tag)> =
+            tags.iter().filter_map(|tag| Some((self.places.get(tag)?.offset, *tag))).collect();
+        places.sort_unstable_by_key(|(offset, _)| *offset);
+        places.into_iter().map(|(_, tag)| tag).collect()
+    }
+
+    /// Hands over the fine chunks of those of the chunks that were cut again, in the order of the file. Chunks of one content follow each
+    /// other there, so that few calls read them.
+    pub(super) fn each(
+        &self,
+        tags: impl IntoIterator<Item = Tag>,
+        reading: &mut Reading,
+        mut each: impl FnMut(Tag, &[FineChunk]),
+    ) -> Result<(), Error> {
+        let Reading { wanted, bytes, fine } = reading;
+        wanted.clear();
+        wanted.extend(tags.into_iter().filter_map(|tag| Some((*self.places.get(&tag)?, tag))));
+        wanted.sort_unstable_by_key(|(place, _)| place.offset);
+        let mut rest = wanted.as_slice();
+        while let Some((first, _)) = rest.first() {
+            let mut end = first.end();
+            let follows = |(place, _): &&(Place, Tag)| {
+                let is_near = place.offset <= end + GAP_BYTES_MAX && place.end() - first.offset <= READ_BYTES_MAX;
+                end = if is_near { place.end() } else { end };
+                is_near
+            };
+            let count = 1 + rest[1..].iter().take_while(follows).count();
+            let (portion, later) = rest.split_at(count);
+            bytes.resize(in_memory(end - first.offset), 0);
+            self.file.read_exact_at(bytes, first.offset).map_err(Error::state(&self.path))?;
+            for (place, tag) in portion {
+                let start = in_memory(place.offset - first.offset);
+                fine.clear();
+                fine.extend(fine_chunks(&bytes[start..start + FINE_BYTES * place.count as usize]));
+                each(*tag, fine);
+            }
+            rest = later;
+        }
+        Ok(())
+    }
+
     /// The fine chunks of a chunk, if it was cut again.
     pub(super) fn get(&self, tag: &Tag) -> Result<Option<Vec<FineChunk>>, Error> {
         let Some(Place { offset, count }) = self.places.get(tag) else { return Ok(None) };
         let mut bytes = vec![0; FINE_BYTES * *count as usize];
         self.file.read_exact_at(&mut bytes, *offset).map_err(Error::state(&self.path))?;
-        let fine = |[length_bytes, tag]: &[u8; FINE_BYTES]| FineChunk { tag: *tag, length_bytes: *length_bytes };
-        Ok(Some(bytes.as_chunks::<FINE_BYTES>().0.iter().map(fine).collect()))
+        Ok(Some(fine_chunks(&bytes).collect()))
     }
+}
+
+fn fine_chunks(bytes: &[u8]) -> impl Iterator<Item = FineChunk> {
+    let fine = |[length_bytes, tag]: &[u8; FINE_BYTES]| FineChunk { tag: *tag, length_bytes: *length_bytes };
+    bytes.as_chunks::<FINE_BYTES>().0.iter().map(fine)
+}
+
+/// A number of bytes that are read at once.
+fn in_memory(bytes: u64) -> usize {
+    usize::try_from(bytes).expect("a portion fits the memory")
 }
 
 #[cfg(test)]
@@ -199,6 +269,33 @@ mod tests {
                 assert_eq!(expansions.get(&Tag([number; 16])).unwrap(), Some(expansion(number).fine));
             }
             assert_eq!(expansions.get(&Tag([9; 16])).unwrap(), None);
+        }
+    }
+
+    #[test]
+    fn chunks_are_read_together_whether_they_are_near_each_other_or_not() {
+        let folder = tempfile::tempdir().unwrap();
+        let mut writer = ExpansionsWriter::create(&folder.path().join("fine")).unwrap();
+        let long = |number: u8| {
+            let fine = FineChunk { tag: number, length_bytes: 7 };
+            Expansion { tag: Tag([number; 16]), fine: vec![fine; 1000 * usize::from(number)] }
+        };
+        (0..=255).for_each(|number| writer.push(&long(number)).unwrap());
+        let written = writer.finish(false).unwrap();
+        let mut reading = Reading::default();
+        let unknown = Tag([7, 7, 7, 7, 7, 7, 7, 7, 7, 7, 7, 7, 7, 7, 7, 8]);
+        for step in [1, 2, 7, 100, 255] {
+            let numbers = || (0..=255).rev().step_by(step);
+            let mut left: Vec<u8> = numbers().collect();
+            let tags = numbers().map(|number| Tag([number; 16])).chain([unknown]);
+            written
+                .each(tags, &mut reading, |tag, fine| {
+                    let number = tag.0[0];
+                    assert_eq!(left.pop(), Some(number), "in the order of the file, each once");
+                    assert_eq!(fine, long(number).fine, "{number}");
+                })
+                .unwrap();
+            assert!(left.is_empty(), "every {step}th: {left:?}");
         }
     }
 

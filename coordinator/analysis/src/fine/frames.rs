@@ -12,7 +12,7 @@ use cognate_similarity::frame::{FrameRow, ROW_FINE_CHUNKS, RowFilter, rows};
 use cognate_similarity::{Link, LinkFile, Posting};
 use foldhash::HashMapExt as _;
 
-use super::expansions::Expansions;
+use super::expansions::{Expansions, Reading};
 use super::links::MeasuredPair;
 use super::loose::LooseMarks;
 use super::parts::{PartBytes, Parts};
@@ -190,9 +190,9 @@ impl Task<'_> {
         parts: &Parts,
     ) -> Result<RowFilter, Error> {
         let filter = RowFilter::new(compared.marks.count());
-        self.on_threads(&of_kinds(contents, kinds), &Vec::new, &|found: &mut Vec<FrameRow>, kind: &&[u32]| {
+        self.on_threads(&of_kinds(contents, kinds), &RowsOfKind::default, &|found: &mut RowsOfKind, kind: &&[u32]| {
             compared.rows_of_kind(kind, parts, &|_| true, found)?;
-            filter.add(found);
+            filter.add(&found.rows);
             Ok(())
         })?;
         Ok(filter)
@@ -206,10 +206,10 @@ impl Task<'_> {
         parts: &Parts,
         may_count: &(dyn Fn(FrameRow) -> bool + Sync),
     ) -> Result<RowCounts, Error> {
-        let begin = <(Vec<FrameRow>, RowCounts)>::default;
+        let begin = <(RowsOfKind, RowCounts)>::default;
         let of_threads = self.on_threads(&of_kinds(contents, kinds), &begin, &|(found, counts), kind: &&[u32]| {
             compared.rows_of_kind(kind, parts, may_count, found)?;
-            found.iter().for_each(|row| *counts.entry(*row).or_default() += 1);
+            found.rows.iter().for_each(|row| *counts.entry(*row).or_default() += 1);
             Ok(())
         })?;
         let mut all = RowCounts::new();
@@ -237,26 +237,38 @@ impl Compared<'_> {
         kind: &[u32],
         parts: &Parts,
         may_count: &dyn Fn(FrameRow) -> bool,
-        found: &mut Vec<FrameRow>,
+        found: &mut RowsOfKind,
     ) -> Result<(), Error> {
+        let RowsOfKind { rows: found, reading } = found;
         found.clear();
         let is_counted = |row: FrameRow| !parts.template_rows.contains(&row) && may_count(row);
         let mut distinct = 0;
-        for (tag, bits) in kind.iter().flat_map(|content| self.marks.of(*content)) {
-            let fine = self.expansions.get(tag)?.unwrap_or_default();
-            let marked = rows(&fine).filter(|(place, _)| (0..ROW_FINE_CHUNKS).all(|next| bits.holds(place + next)));
-            found.extend(marked.map(|(_, row)| row).filter(|row| is_counted(*row)));
-            // Versions have nearly all rows in common, and may be many.
-            if found.len() > 2 * distinct {
-                found.sort_unstable();
-                found.dedup();
-                distinct = found.len();
-            }
+        for content in kind {
+            let marks = self.marks.of(*content);
+            self.expansions.each(marks.iter().map(|((_, tag), _)| *tag), reading, |tag, fine| {
+                let place = marks.binary_search_by_key(&tag, |((_, tag), _)| *tag).expect("its tag was asked for");
+                let bits = &marks[place].1;
+                let marked = rows(fine).filter(|(place, _)| (0..ROW_FINE_CHUNKS).all(|next| bits.holds(place + next)));
+                found.extend(marked.map(|(_, row)| row).filter(|row| is_counted(*row)));
+                // Versions have nearly all rows in common, and may be many.
+                if found.len() > 2 * distinct {
+                    found.sort_unstable();
+                    found.dedup();
+                    distinct = found.len();
+                }
+            })?;
         }
         found.sort_unstable();
         found.dedup();
         Ok(())
     }
+}
+
+/// The rows of a kind, each once and ascending, in memory that a thread uses again.
+#[derive(Default)]
+struct RowsOfKind {
+    rows: Vec<FrameRow>,
+    reading: Reading,
 }
 
 /// The contents of each kind, which follow each other.

@@ -1,7 +1,7 @@
 //! The links of a layer after its candidates were measured by fine chunks.
 
+use std::collections::hash_map::Entry;
 use std::path::Path;
-use std::sync::Arc;
 
 use cognate_fingerprint::{Feature, FineChunk, Tag};
 use cognate_similarity::fine::{ByChunks, ChunkCount, FineMeasure, Part, SharedBytes};
@@ -9,8 +9,9 @@ use cognate_similarity::{Binding, ContentIndex, Error as EngineError, Link, Link
 use foldhash::HashMap;
 
 use super::coverage::{Covered, roots_of};
-use super::expansions::Expansions;
-use super::loose::{AddedChunks, Loose, LooseLink, LoosePair};
+use super::expansions::{Expansions, Reading};
+use super::loose::{AddedChunks, Loose, LoosePair};
+use super::loose_links::{KeptLinks, LooseLink};
 use super::outside::OutsideLink;
 use super::parts::{PartBytes, Parts};
 use super::wanted::compared;
@@ -19,10 +20,10 @@ use crate::error::Error;
 use crate::kinds::is_most;
 use crate::subject::Subject;
 
-/// The share of the working memory in which loose links are kept until their frames are known: one part in so many. The others are measured again.
-const LOOSE_LINKS_SHARE: u64 = 8;
+/// The room on the disk for loose links until their frames are known: so many times the working memory. The others are measured again.
+const LOOSE_LINKS_ROOM: u64 = 8;
 /// Fine chunks that a thread holds at most.
-const CACHE_FINE_CHUNKS_MAX: usize = 1 << 18;
+const CACHE_FINE_CHUNKS_MAX: usize = 1 << 20;
 
 /// A pair that was measured.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
@@ -72,8 +73,9 @@ pub(super) struct Measuring<'a> {
 struct Pairs {
     pairs: Vec<MeasuredPair>,
     measure: FineMeasure,
-    known: HashMap<Tag, Option<Arc<Cut>>>,
+    known: HashMap<Tag, Option<Cut>>,
     held: usize,
+    reading: Reading,
     /// The chunks in common of the pair at hand.
     common: Vec<ChunkCount>,
     /// The chunks that were added to the measure.
@@ -105,7 +107,7 @@ impl Task<'_> {
         with: Measuring<'_>,
     ) -> Result<Measured, Error> {
         let spec = &self.scan.spec;
-        let loose_bytes_max = spec.memory_budget_bytes / LOOSE_LINKS_SHARE / spec.threads.get() as u64;
+        let loose_bytes_max = spec.memory_budget_bytes * LOOSE_LINKS_ROOM / spec.threads.get() as u64;
         let found = self.each_pair(pairs, Pairs::default, &|found: &mut Pairs, pair, of_a, of_b| {
             let measured = found.pair(pair, of_a, of_b, with)?;
             let shares_fine = measured.shared.all > measured.coarse.all;
@@ -115,7 +117,7 @@ impl Task<'_> {
             if self.is_loose(&measured, with.of_contents) {
                 let measured = shares_fine.then_some((&found.measure, &found.added));
                 let pair = LoosePair { pair, common: &found.common, measured };
-                found.loose.add(&pair, (chunks, with.expansions), loose_bytes_max);
+                found.loose.add(&pair, (chunks, with.expansions), (self.spill_dir, loose_bytes_max))?;
             }
             found.pairs.push(measured);
             Ok(())
@@ -135,7 +137,7 @@ impl Task<'_> {
     pub(super) fn measured_outside(
         &self,
         (measured, kinds): (&[MeasuredPair], &[u32]),
-        kept: &[LooseLink],
+        kept: &KeptLinks,
         with: Measuring<'_>,
     ) -> Result<Vec<OutsideLink>, Error> {
         let has_frame = |content: u32| with.of_contents[content as usize].frame > 0;
@@ -145,9 +147,9 @@ impl Task<'_> {
         let links = measured.iter().filter(|pair| may_rest(pair) && self.link_of(pair, with.of_contents).is_some());
         let (mut known, mut others) = (Vec::new(), Vec::new());
         for pair in links {
-            match kept.binary_search_by_key(&pair.contents(), |link| link.pair) {
-                Ok(place) => known.push((*pair, &kept[place])),
-                Err(_) => others.push(pair.contents()),
+            match kept.place(pair.contents()) {
+                Some(place) => known.push((*pair, place)),
+                None => others.push(pair.contents()),
             }
         }
         let again = self.each_pair(&others, Pairs::default, &|found: &mut Pairs, pair, of_a, of_b| {
@@ -155,11 +157,14 @@ impl Task<'_> {
             found.pairs.push(measured);
             Ok(())
         })?;
-        let found = self.on_threads(&known, &Pairs::default, &|found: &mut Pairs, (measured, link)| {
-            let measured = found.outside_frames(*measured, link, with)?;
+        let begin = <(Pairs, Vec<u8>)>::default;
+        let found = self.on_threads(&known, &begin, &|(found, record): &mut (Pairs, Vec<u8>), (measured, place)| {
+            kept.read(*place, record)?;
+            let measured = found.outside_frames(*measured, &LooseLink::of(record), with)?;
             found.pairs.push(measured);
             Ok(())
         })?;
+        let found = found.into_iter().map(|(found, _)| found);
         let with_frame = again.into_iter().chain(found).flat_map(|found| found.pairs);
         let with_frame = with_frame.filter(|pair| pair.shared.outside_frames < pair.shared.outside_templates);
         let mut outside: Vec<OutsideLink> = with_frame.map(|pair| self.outside(&pair, with.of_contents)).collect();
@@ -271,8 +276,9 @@ impl Pairs {
         if left.iter().all(|left| !left.is_empty()) {
             self.measure.begin();
             self.added.iter_mut().for_each(Vec::clear);
+            self.read(left.iter().flatten().map(|chunk| chunk.tag), with)?;
             for (side, left) in left.iter().enumerate() {
-                complete &= self.add(side, left, with)?;
+                complete &= self.add(side, left);
             }
             fine = self.measure.shared_bytes();
         }
@@ -283,14 +289,15 @@ impl Pairs {
     fn outside_frames(
         &mut self,
         measured: MeasuredPair,
-        link: &LooseLink,
+        link: &LooseLink<'_>,
         with: Measuring<'_>,
     ) -> Result<MeasuredPair, Error> {
+        let has_part = |tag: &Tag| with.parts.of_tag(tag) != PartBytes::default();
+        self.read(link.counted.iter().flatten().map(|chunk| chunk.tag).filter(has_part), with)?;
         let mut outside = [0; 2];
         for (side, counted) in link.counted.iter().enumerate() {
             for chunk in counted {
-                let is_own = with.parts.of_tag(&chunk.tag) == PartBytes::default();
-                let cut = if is_own { None } else { self.of_chunk(&chunk.tag, with)? };
+                let cut = if has_part(&chunk.tag) { self.known[&chunk.tag].as_ref() } else { None };
                 outside[side] += cut.map_or(u64::from(chunk.bytes), |cut| chunk.own_bytes(&cut.fine, &cut.parts));
             }
         }
@@ -311,11 +318,11 @@ impl Pairs {
         }
     }
 
-    /// Adds the chunks that are left of one content; false if some of them were not cut.
-    fn add(&mut self, side: usize, left: &[ChunkCount], with: Measuring<'_>) -> Result<bool, Error> {
+    /// Adds the chunks that are left of one content, which were read; false if some of them were not cut.
+    fn add(&mut self, side: usize, left: &[ChunkCount]) -> bool {
         let mut complete = true;
         for chunk in left {
-            match self.of_chunk(&chunk.tag, with)? {
+            match &self.known[&chunk.tag] {
                 None => complete = false,
                 Some(cut) => (0..chunk.count).for_each(|_| {
                     self.measure.add(side, &cut.fine, &cut.parts);
@@ -323,20 +330,27 @@ impl Pairs {
                 }),
             }
         }
-        Ok(complete)
+        complete
     }
 
-    fn of_chunk(&mut self, tag: &Tag, with: Measuring<'_>) -> Result<Option<Arc<Cut>>, Error> {
-        if let Some(known) = self.known.get(tag) {
-            return Ok(known.clone());
-        }
-        let cut = with.expansions.get(tag)?.map(|fine| Arc::new(Cut { parts: with.parts.of_chunk(tag, &fine), fine }));
+    /// Reads those of the chunks that are not known.
+    fn read(&mut self, tags: impl Iterator<Item = Tag>, with: Measuring<'_>) -> Result<(), Error> {
         if self.held > CACHE_FINE_CHUNKS_MAX {
             self.known.clear();
             self.held = 0;
         }
-        self.held += 1 + cut.as_ref().map_or(0, |cut| cut.fine.len());
-        self.known.insert(*tag, cut.clone());
-        Ok(cut)
+        let Pairs { known, held, reading, .. } = self;
+        let mut missing = Vec::new();
+        for tag in tags {
+            if let Entry::Vacant(unknown) = known.entry(tag) {
+                unknown.insert(None);
+                missing.push(tag);
+            }
+        }
+        *held += missing.len();
+        with.expansions.each(missing, reading, |tag, fine| {
+            *held += fine.len();
+            known.insert(tag, Some(Cut { parts: with.parts.of_chunk(&tag, fine), fine: fine.to_vec() }));
+        })
     }
 }

@@ -7,9 +7,12 @@ use cognate_similarity::fine::{ChunkCount, Part, SharedBytes};
 use cognate_similarity::frame::{FrameRow, RowSet, mark};
 use foldhash::HashMap;
 
-use super::expansions::Expansions;
+use super::expansions::{Expansions, Reading};
 use crate::compare::Task;
 use crate::error::Error;
+
+/// Chunks that are read together.
+const PORTION_CHUNKS: usize = 128;
 
 /// Bytes of a chunk or of a content, by what they are part of.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
@@ -52,18 +55,17 @@ impl Parts {
         parts
     }
 
-    /// The bytes of a chunk that are part of templates and frames, if it was cut again.
-    fn measured(&self, tag: &Tag, expansions: &Expansions) -> Result<PartBytes, Error> {
+    /// The bytes of a chunk that are part of templates and frames.
+    fn measured(&self, tag: &Tag, fine: &[FineChunk]) -> PartBytes {
         let mut found = PartBytes::default();
-        let fine = expansions.get(tag)?.unwrap_or_default();
-        for (part, fine) in self.marked(tag, &fine).into_iter().zip(&fine) {
+        for (part, fine) in self.marked(tag, fine).into_iter().zip(fine) {
             match part {
                 Part::Own => {}
                 Part::Template => found.template += u64::from(fine.length_bytes),
                 Part::Frame => found.frame += u64::from(fine.length_bytes),
             }
         }
-        Ok(found)
+        found
     }
 
     /// The bytes of a chunk.
@@ -113,13 +115,13 @@ impl Task<'_> {
             return Ok(());
         }
         let known: &Parts = parts;
-        let found = self.on_threads(chunks, &Vec::new, &|found: &mut Vec<(Tag, PartBytes)>, tag: &Tag| {
-            if expansions.count(tag).is_some() {
-                found.push((*tag, known.measured(tag, expansions)?));
-            }
-            Ok(())
+        let ordered = expansions.in_order(chunks);
+        let portions: Vec<&[Tag]> = ordered.chunks(PORTION_CHUNKS).collect();
+        let begin = <(Vec<(Tag, PartBytes)>, Reading)>::default;
+        let found = self.on_threads(&portions, &begin, &|(found, reading), portion: &&[Tag]| {
+            expansions.each(portion.iter().copied(), reading, |tag, fine| found.push((tag, known.measured(&tag, fine))))
         })?;
-        for (tag, bytes) in found.into_iter().flatten() {
+        for (tag, bytes) in found.into_iter().flat_map(|(found, _)| found) {
             match bytes == PartBytes::default() {
                 true => drop(parts.bytes.remove(&tag)),
                 false => drop(parts.bytes.insert(tag, bytes)),
