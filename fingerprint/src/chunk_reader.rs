@@ -2,6 +2,7 @@
 
 use std::io::{self, ErrorKind, Read};
 
+use crate::candidates::{Candidates, Finder};
 use crate::chunk::{Chunk, Content, ContentDigest, Tag};
 use crate::content_sketch::{ContentSketch, SKETCH_WINDOW_BYTES, Sketcher, Sketching};
 use crate::key::{Key, first_16};
@@ -14,8 +15,11 @@ const READ_BYTES: usize = 256 * 1024;
 
 /// Chunks that are tagged at a time: side by side, many short ones cost less than one after the other.
 const CHUNKS_TAGGED_MAX: usize = 512;
-/// Bytes of these chunks, but for the last one: few enough that they stay in a near cache from cutting to sketching.
+/// Bytes of these chunks, but for the last one: few enough that they stay in a near cache from cutting to tagging.
 const BYTES_TAGGED_MAX: usize = 256 * 1024;
+
+/// Bytes of the list of tags that are hashed at a time: sixteen pieces of BLAKE3, which fill the lanes of its crate.
+const PENDING_BYTES: usize = 16 * 1024;
 
 // The bytes that stay in the buffer before a chunk are those of a window, too.
 const _: () = assert!(SKETCH_WINDOW_BYTES <= WINDOW_BYTES);
@@ -26,38 +30,57 @@ pub(crate) enum Chunker {
     Bsw(Box<BswChunk>),
 }
 
-impl Chunker {
+/// The rule that decides where chunks end, made ready for documents.
+enum Cutter {
+    /// With a sketcher, if there are to be sketches.
+    Tttd(Box<Finder>),
+    Bsw(Box<BswChunk>),
+}
+
+impl Cutter {
     /// The length of the longest chunk.
     fn chunk_bytes_max(&self) -> usize {
         match self {
-            Chunker::Tttd(tttd) => tttd.parameters().chunk_bytes_max as usize,
-            Chunker::Bsw(bsw) => bsw.chunk_bytes_max() as usize,
+            Cutter::Tttd(finder) => finder.tttd().parameters().chunk_bytes_max as usize,
+            Cutter::Bsw(bsw) => bsw.chunk_bytes_max() as usize,
         }
     }
 
     /// The number of bytes before a chunk that decide where the chunk ends.
     fn lookback_bytes(&self) -> usize {
         match self {
-            Chunker::Tttd(_) => WINDOW_BYTES,
-            Chunker::Bsw(bsw) => bsw.lookback_bytes(),
+            Cutter::Tttd(_) => WINDOW_BYTES,
+            Cutter::Bsw(bsw) => bsw.lookback_bytes(),
         }
     }
 
-    #[inline]
-    fn cut(&self, data: &[u8], start: usize, at_end: bool) -> Option<usize> {
+    /// What finds candidates, if they are looked for before chunks are cut.
+    fn looking_ahead(&self) -> Option<&Finder> {
         match self {
-            Chunker::Tttd(tttd) => tttd.cut(data, start, at_end),
-            Chunker::Bsw(bsw) => bsw.cut(data, start, at_end),
+            Cutter::Tttd(finder) => Some(&**finder).filter(|finder| finder.looks_ahead()),
+            Cutter::Bsw(_) => None,
         }
     }
+
+    fn sketcher(&self) -> Option<&Sketcher> {
+        match self {
+            Cutter::Tttd(finder) => finder.sketcher(),
+            Cutter::Bsw(_) => None,
+        }
+    }
+}
+
+/// The state of one document.
+struct Progress {
+    candidates: Candidates,
+    sketching: Option<Sketching>,
+    digest: ListDigest,
 }
 
 /// Cuts documents into chunks. Its memory is one buffer of a few hundred kilobytes, or twice the longest chunk if that is
 /// more, however long the documents are.
 pub(crate) struct ChunkReader {
-    chunker: Chunker,
-    /// Only contents of TTTD have sketches.
-    sketcher: Option<Sketcher>,
+    cutter: Cutter,
     tags: ManyHasher,
     content_key: [u8; 32],
     buffer: Vec<u8>,
@@ -66,24 +89,33 @@ pub(crate) struct ChunkReader {
 impl ChunkReader {
     /// A reader that makes sketches if `sketches` is set and the chunker is TTTD.
     pub(crate) fn new(chunker: Chunker, key: &Key, sketches: bool) -> ChunkReader {
-        let sketcher = match &chunker {
-            Chunker::Tttd(tttd) if sketches => Some(Sketcher::new(tttd.table(), key)),
-            Chunker::Tttd(_) | Chunker::Bsw(_) => None,
+        let cutter = match chunker {
+            Chunker::Tttd(tttd) => Cutter::Tttd(Box::new(Finder::new(tttd, sketches.then(|| Sketcher::new(key))))),
+            Chunker::Bsw(bsw) => Cutter::Bsw(bsw),
         };
-        let chunk_bytes_max = chunker.chunk_bytes_max();
-        let buffer_bytes = chunker.lookback_bytes() + chunk_bytes_max + READ_BYTES.max(chunk_bytes_max);
+        let chunk_bytes_max = cutter.chunk_bytes_max();
+        let buffer_bytes = cutter.lookback_bytes() + chunk_bytes_max + READ_BYTES.max(chunk_bytes_max);
         ChunkReader {
-            chunker,
-            sketcher,
+            cutter,
             tags: ManyHasher::keyed(key.derive("cognate tag v1")),
             content_key: key.derive("cognate content v1"),
             buffer: vec![0; buffer_bytes],
         }
     }
 
+    /// Finds candidates place by place from now on.
+    #[cfg(test)]
+    pub(crate) fn make_plain(&mut self) {
+        if let Cutter::Tttd(finder) = &mut self.cutter {
+            finder.make_plain();
+        }
+    }
+
     /// Does not make sketches from now on.
     pub(crate) fn leave_sketches(&mut self) {
-        self.sketcher = None;
+        if let Cutter::Tttd(finder) = &mut self.cutter {
+            finder.leave_sketches();
+        }
     }
 
     /// Reads `document` to its end and hands every chunk, in order, to `each`.
@@ -101,36 +133,34 @@ impl ChunkReader {
         document: &mut impl Read,
         mut each: impl FnMut(Chunk, &[u8]) -> io::Result<()>,
     ) -> io::Result<Content> {
-        let lookback_bytes = self.chunker.lookback_bytes();
-        let mut digest = ListDigest::new(&self.content_key);
-        let mut sketching = self.sketcher.as_ref().map(|sketcher| (sketcher, sketcher.begin()));
+        let lookback_bytes = self.cutter.lookback_bytes();
+        let mut progress = self.begin();
         let mut offset = 0;
         let (mut start, mut filled) = (0, 0);
         loop {
             let at_end = fill(document, &mut self.buffer, &mut filled)?;
             let data = &self.buffer[..filled];
             loop {
-                let chunks = self.chunks(data, start, at_end);
+                let chunks = self.chunks(&mut progress, data, start, at_end);
                 if chunks.is_empty() {
                     break;
                 }
                 for (bytes, chunk) in self.tagged(chunks, offset) {
-                    digest.add(&chunk);
-                    let end = start + bytes.len();
-                    if let Some((sketcher, sketching)) = &mut sketching {
-                        sketcher.add(sketching, &data[..end], start);
-                    }
+                    progress.digest.add(&chunk);
                     each(chunk, bytes)?;
-                    start = end;
+                    start += bytes.len();
                     offset += u64::from(chunk.length_bytes);
                 }
             }
             if at_end {
-                return Ok(digest.finish(offset, finished(&sketching)));
+                return Ok(self.finish(progress, offset));
             }
             // The chunked bytes are dropped, except for those that the next fingerprints look back at.
-            let done = start.saturating_sub(lookback_bytes);
+            let done = Candidates::shiftable(start.saturating_sub(lookback_bytes));
             self.buffer.copy_within(done..filled, 0);
+            if self.cutter.looking_ahead().is_some() {
+                progress.candidates.shift(done);
+            }
             start -= done;
             filled -= done;
         }
@@ -143,34 +173,51 @@ impl ChunkReader {
 
     /// Does the same, and hands over the bytes of every chunk with it.
     pub(crate) fn slice_with(&self, document: &[u8], mut each: impl FnMut(Chunk, &[u8])) -> Content {
-        let mut digest = ListDigest::new(&self.content_key);
-        let mut sketching = self.sketcher.as_ref().map(|sketcher| (sketcher, sketcher.begin()));
+        let mut progress = self.begin();
         let mut start = 0;
         loop {
-            let chunks = self.chunks(document, start, true);
+            let chunks = self.chunks(&mut progress, document, start, true);
             if chunks.is_empty() {
-                return digest.finish(document.len() as u64, finished(&sketching));
+                return self.finish(progress, document.len() as u64);
             }
             for (bytes, chunk) in self.tagged(chunks, start as u64) {
-                digest.add(&chunk);
-                let end = start + bytes.len();
-                if let Some((sketcher, sketching)) = &mut sketching {
-                    sketcher.add(sketching, &document[..end], start);
-                }
+                progress.digest.add(&chunk);
                 each(chunk, bytes);
-                start = end;
+                start += bytes.len();
             }
         }
     }
 
+    fn begin(&self) -> Progress {
+        Progress {
+            candidates: Candidates::default(),
+            sketching: self.cutter.sketcher().map(Sketcher::begin),
+            digest: ListDigest::new(&self.content_key),
+        }
+    }
+
+    fn finish(&self, progress: Progress, size_bytes: u64) -> Content {
+        let sketch = self.cutter.sketcher().zip(progress.sketching.as_ref());
+        let sketch = sketch.map_or(ContentSketch::NONE, |(sketcher, sketching)| sketcher.finish(sketching));
+        progress.digest.finish(size_bytes, sketch)
+    }
+
     /// The next chunks from `start` on, as many as are tagged at a time; none if no chunk ends in `data`.
-    fn chunks<'a>(&self, data: &'a [u8], mut start: usize, at_end: bool) -> Vec<&'a [u8]> {
+    fn chunks<'a>(&self, progress: &mut Progress, data: &'a [u8], mut start: usize, at_end: bool) -> Vec<&'a [u8]> {
         let mut chunks = Vec::new();
         let end = data.len().min(start + BYTES_TAGGED_MAX);
-        while chunks.len() < CHUNKS_TAGGED_MAX
-            && start < end
-            && let Some(length) = self.chunker.cut(data, start, at_end)
-        {
+        let Progress { candidates, sketching, .. } = progress;
+        let looking = self.cutter.looking_ahead();
+        if let Some(finder) = looking {
+            candidates.look(finder, data, start, end + self.cutter.chunk_bytes_max(), at_end, sketching.as_mut());
+        }
+        while chunks.len() < CHUNKS_TAGGED_MAX && start < end {
+            let length = match (&self.cutter, looking) {
+                (_, Some(finder)) => candidates.cut(finder.tttd(), start, at_end && candidates.end() == data.len()),
+                (Cutter::Tttd(finder), None) => finder.tttd().cut(data, start, at_end),
+                (Cutter::Bsw(bsw), None) => bsw.cut(data, start, at_end),
+            };
+            let Some(length) = length else { break };
             chunks.push(&data[start..start + length]);
             start += length;
         }
@@ -191,10 +238,6 @@ impl ChunkReader {
             (bytes, chunk)
         })
     }
-}
-
-fn finished(sketching: &Option<(&Sketcher, Sketching)>) -> ContentSketch {
-    sketching.as_ref().map_or(ContentSketch::NONE, |(sketcher, sketching)| sketcher.finish(sketching))
 }
 
 /// Reads until the buffer is full; true if the document has ended.
@@ -219,7 +262,11 @@ struct ListDigest {
 
 impl ListDigest {
     fn new(content_key: &[u8; 32]) -> ListDigest {
-        ListDigest { hasher: blake3::Hasher::new_keyed(content_key), pending: Vec::with_capacity(1024), chunk_count: 0 }
+        ListDigest {
+            hasher: blake3::Hasher::new_keyed(content_key),
+            pending: Vec::with_capacity(PENDING_BYTES),
+            chunk_count: 0,
+        }
     }
 
     fn add(&mut self, chunk: &Chunk) {

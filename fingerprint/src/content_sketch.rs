@@ -23,12 +23,15 @@ pub const SKETCH_SLOTS: usize = 16;
 pub const SKETCH_WINDOW_BYTES: usize = 32;
 /// One window in so many is sampled.
 const SAMPLED_ONE_IN: u32 = 32;
+/// The highest bits of a function, which are 0 if the window is sampled.
+pub(crate) const SAMPLED_BITS: u32 = SAMPLED_ONE_IN.ilog2();
 /// A window is sampled if its function is below this.
-const SAMPLED_BELOW: u32 = u32::MAX / SAMPLED_ONE_IN + 1;
+const SAMPLED_BELOW: u32 = 1 << (u32::BITS - SAMPLED_BITS);
 /// The slot of a window is in so many highest bits of its mix.
 const SLOT_BITS: u32 = SKETCH_SLOTS.ilog2();
 /// The value of a slot without a window.
 const EMPTY: u32 = 0;
+const _: () = assert!(SAMPLED_ONE_IN.is_power_of_two());
 const _: () = assert!(SKETCH_SLOTS.is_power_of_two() && SKETCH_SLOTS <= 16);
 // A bit of the function depends on as many bytes as its number, from one on.
 const _: () = assert!(SKETCH_WINDOW_BYTES == u32::BITS as usize);
@@ -100,57 +103,80 @@ impl fmt::Debug for ContentSketch {
 /// Makes sketches under a key.
 #[derive(Clone)]
 pub(crate) struct Sketcher {
-    /// The low halves of the rolling fingerprint's table.
-    table: Box<[u32; 256]>,
     mix: Mix,
     sip: SipHash,
 }
 
 /// The sketch of one content while it is read.
 pub(crate) struct Sketching {
-    /// The function of the last bytes.
-    rolled: u32,
-    /// The bytes that were seen, as far as they are fewer than a window has.
-    seen: usize,
+    /// The bytes of the content so far.
+    added: u64,
     winners: [Option<Winner>; SKETCH_SLOTS],
 }
 
 #[derive(Clone, Copy)]
 struct Winner {
     mixed: u64,
+    /// The bytes of the content up to the end of the window.
+    end: u64,
     window: [u8; SKETCH_WINDOW_BYTES],
 }
 
+/// The function of the last window, which is in the low bits of a rolling fingerprint.
+#[inline(always)]
+fn function(fingerprint: u64) -> u64 {
+    fingerprint & u64::from(u32::MAX)
+}
+
+/// True if the window that ends with this fingerprint is sampled.
+#[inline(always)]
+pub(crate) fn is_sampled(fingerprint: u64) -> bool {
+    function(fingerprint) < u64::from(SAMPLED_BELOW)
+}
+
 impl Sketcher {
-    /// A sketcher that samples by the table of a rolling fingerprint.
-    pub(crate) fn new(table: &[u64; 256], key: &Key) -> Sketcher {
+    /// A sketcher under a key. The functions are those of the rolling fingerprint of TTTD under the same key.
+    pub(crate) fn new(key: &Key) -> Sketcher {
         let mut sip_key = [0; 16];
         key.derive_into("cognate sketch v1", &mut sip_key);
-        let low = |word: u64| u32::try_from(word & u64::from(u32::MAX)).expect("it has 32 bits");
-        Sketcher { table: Box::new(table.map(low)), mix: Mix::of(key), sip: SipHash::new(sip_key) }
+        Sketcher { mix: Mix::of(key), sip: SipHash::new(sip_key) }
     }
 
     /// Begins a content.
     pub(crate) fn begin(&self) -> Sketching {
-        Sketching { rolled: 0, seen: 0, winners: [None; SKETCH_SLOTS] }
+        Sketching { added: 0, winners: [None; SKETCH_SLOTS] }
     }
 
-    /// Adds the bytes of `data` from `start` on. Before them, `data` has the last bytes that were added, as many as a window has less
-    /// one, or all.
-    pub(crate) fn add(&self, sketching: &mut Sketching, data: &[u8], start: usize) {
-        let mut rolled = sketching.rolled;
-        // The first windows of a content would begin before it.
-        let lacking = (SKETCH_WINDOW_BYTES - 1).saturating_sub(sketching.seen);
-        for (place, byte) in data[start..].iter().enumerate() {
-            rolled = (rolled << 1).wrapping_add(self.table[usize::from(*byte)]);
-            if rolled < SAMPLED_BELOW && place >= lacking {
-                let end = start + place + 1;
-                let window = data[end - SKETCH_WINDOW_BYTES..end].try_into().expect("as many bytes as a window has");
-                sketching.offer(self.mix.value(u64::from(rolled)), window);
-            }
+    /// The order of windows.
+    pub(crate) fn mix(&self) -> Mix {
+        self.mix
+    }
+
+    /// Offers the window of `data` that ends with the byte at `place`, where the fingerprint is `fingerprint`. The bytes from `from` on
+    /// are not yet added. Windows may come in any order. Returns slot and mix if the window is the winner now.
+    #[inline]
+    pub(crate) fn offer(
+        &self,
+        sketching: &mut Sketching,
+        fingerprint: u64,
+        data: &[u8],
+        from: usize,
+        place: usize,
+    ) -> Option<(usize, u64)> {
+        let mixed = self.mix.value(function(fingerprint));
+        let slot = usize::try_from(mixed >> (u64::BITS - SLOT_BITS)).expect("a few bits");
+        let end = sketching.added + (place + 1 - from) as u64;
+        let winner = &mut sketching.winners[slot];
+        if winner.is_some_and(|winner| (winner.mixed, winner.end) <= (mixed, end)) {
+            return None;
         }
-        sketching.rolled = rolled;
-        sketching.seen = SKETCH_WINDOW_BYTES.min(sketching.seen + data.len() - start);
+        let window: &[u8; SKETCH_WINDOW_BYTES] = data[..=place].last_chunk().expect("the window is complete");
+        // A window of one repeated byte is no evidence of anything.
+        if window.iter().all(|byte| *byte == window[0]) {
+            return None;
+        }
+        *winner = Some(Winner { mixed, end, window: *window });
+        Some((slot, mixed))
     }
 
     /// Ends a content.
@@ -170,16 +196,19 @@ fn hashed(sip: &SipHash, window: &[u8; SKETCH_WINDOW_BYTES]) -> u64 {
 }
 
 impl Sketching {
-    /// Takes a window as the winner of its slot if its mix is smaller than that of every window so far. A window of one repeated byte
-    /// is no evidence of anything.
-    #[inline]
-    fn offer(&mut self, mixed: u64, window: &[u8; SKETCH_WINDOW_BYTES]) {
-        let slot = usize::try_from(mixed >> (u64::BITS - SLOT_BITS)).expect("a few bits");
-        let winner = &mut self.winners[slot];
-        let wins = winner.is_none_or(|winner| mixed < winner.mixed);
-        if wins && window.iter().any(|byte| *byte != window[0]) {
-            *winner = Some(Winner { mixed, window: *window });
-        }
+    /// Counts bytes whose windows were offered.
+    pub(crate) fn add(&mut self, bytes: usize) {
+        self.added += bytes as u64;
+    }
+
+    /// The number of next bytes at which no window ends, since the content begins within it.
+    pub(crate) fn lacking(&self) -> usize {
+        usize::try_from(self.added).map_or(0, |added| (SKETCH_WINDOW_BYTES - 1).saturating_sub(added))
+    }
+
+    /// For each slot, the greatest mix with which a window after those that were added may win it.
+    pub(crate) fn limits(&self) -> [u64; SKETCH_SLOTS] {
+        self.winners.map(|winner| winner.map_or(u64::MAX, |winner| winner.mixed.saturating_sub(1)))
     }
 }
 

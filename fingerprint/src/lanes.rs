@@ -18,7 +18,7 @@ mod feed;
 #[cfg(test)]
 mod portable;
 #[cfg(target_arch = "x86_64")]
-mod sixteen;
+pub(crate) mod sixteen;
 
 #[cfg(target_arch = "x86_64")]
 use crate::x86::{Avx2, Avx512};
@@ -41,8 +41,12 @@ const KEYED: u32 = 16;
 /// The value of a piece, of two joined values, or of a content.
 type Value = [u8; 32];
 
-/// Fewer pieces than these are hashed one by one: a step of all lanes takes as long as some steps of a single one.
-const PIECES_LEAST: usize = 3;
+/// A step of all lanes takes as long as so many blocks in a call of the crate.
+const STEP_BLOCKS: usize = 4;
+/// A further piece of a content takes as long as so many blocks in a call of the crate, which has lanes of its own for them.
+const PIECE_BLOCKS: usize = 4;
+/// The most lanes of a processor.
+const LANES_MOST: usize = 16;
 
 /// The chain of blocks that a lane follows: a piece, or two values that are joined.
 struct Chain<'a> {
@@ -111,10 +115,14 @@ impl ManyHasher {
 
     /// The hash of each content. A content has fewer than 2^32 pieces: 4 TiB.
     pub(crate) fn hash_each(&self, contents: &[&[u8]]) -> Vec<Value> {
-        let piece_count: usize = contents.iter().map(|content| pieces_of(content)).sum();
-        if self.lanes == Lanes::One || piece_count < PIECES_LEAST {
+        if self.lanes == Lanes::One || !gain_in_lanes(contents) {
             return contents.iter().map(|content| self.hash(content)).collect();
         }
+        self.hash_side_by_side(contents)
+    }
+
+    fn hash_side_by_side(&self, contents: &[&[u8]]) -> Vec<Value> {
+        let piece_count: usize = contents.iter().map(|content| pieces_of(content)).sum();
         let (key, mode) = match &self.key {
             Some(key) => (words(key), KEYED),
             None => (INITIAL, 0),
@@ -169,6 +177,18 @@ impl ManyHasher {
         }
         joined
     }
+}
+
+/// True if hashing these contents side by side takes less time than one after the other: a few would leave most lanes empty.
+fn gain_in_lanes(contents: &[&[u8]]) -> bool {
+    let (mut alone, mut pieces, mut longest) = (0, 0, 0);
+    for content in contents {
+        let blocks = content.len().min(PIECE_BYTES).div_ceil(BLOCK_BYTES);
+        longest = longest.max(blocks);
+        pieces += pieces_of(content);
+        alone += blocks + PIECE_BLOCKS * (pieces_of(content) - 1);
+    }
+    alone > STEP_BLOCKS * longest * pieces.div_ceil(LANES_MOST)
 }
 
 /// The number of pieces of a content; an empty one has one.

@@ -29,6 +29,7 @@ pub mod tttd;
 mod agreement;
 mod algorithm;
 mod assembly;
+mod candidates;
 mod capabilities;
 mod chunk;
 mod chunk_reader;

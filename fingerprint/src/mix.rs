@@ -24,6 +24,12 @@ impl Mix {
         Mix { added: word(), odd: [word() | 1, word() | 1] }
     }
 
+    /// The word added, and both multipliers.
+    #[cfg(target_arch = "x86_64")]
+    pub(crate) fn words(self) -> [u64; 3] {
+        [self.added, self.odd[0], self.odd[1]]
+    }
+
     /// The value of a fingerprint.
     #[inline(always)]
     pub(crate) fn value(self, fingerprint: u64) -> u64 {

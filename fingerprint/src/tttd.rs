@@ -77,6 +77,12 @@ impl Tttd {
         }
     }
 
+    /// The same with other bounds, of which that of D' is the greater one.
+    #[cfg(test)]
+    pub(crate) fn with_bounds(self, bound_main: u64, bound_backup: u64) -> Tttd {
+        Tttd { bound_main, bound_backup, ..self }
+    }
+
     /// The thresholds and divisors in force.
     pub fn parameters(&self) -> Parameters {
         self.parameters
@@ -85,6 +91,21 @@ impl Tttd {
     /// The table of the rolling fingerprint.
     pub(crate) fn table(&self) -> &[u64; 256] {
         &self.table
+    }
+
+    /// A place whose fingerprint is below this may be a cut.
+    pub(crate) fn bound_main(&self) -> u64 {
+        self.bound_main
+    }
+
+    /// A place whose fingerprint is below this may be a backup.
+    pub(crate) fn bound_backup(&self) -> u64 {
+        self.bound_backup
+    }
+
+    /// The fingerprint before the byte at `place`.
+    pub(crate) fn before(&self, data: &[u8], place: usize) -> u64 {
+        self.roll(0, &data[place.saturating_sub(WINDOW_BYTES)..place])
     }
 
     /// The length of the chunk that begins at `start`, or `None` if the decision needs more of the document.

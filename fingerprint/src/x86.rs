@@ -19,6 +19,23 @@ impl Avx512 {
     }
 }
 
+/// Proof that the processor has AVX-512 (F, BW, DQ, VBMI and VBMI2), BMI2 and POPCNT.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(crate) struct Avx512Vbmi2(());
+
+impl Avx512Vbmi2 {
+    pub(crate) fn detect() -> Option<Avx512Vbmi2> {
+        let has = is_x86_feature_detected!("avx512f")
+            && is_x86_feature_detected!("avx512bw")
+            && is_x86_feature_detected!("avx512dq")
+            && is_x86_feature_detected!("avx512vbmi")
+            && is_x86_feature_detected!("avx512vbmi2")
+            && is_x86_feature_detected!("bmi2")
+            && is_x86_feature_detected!("popcnt");
+        has.then_some(Avx512Vbmi2(()))
+    }
+}
+
 /// Proof that the processor has AVX2.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) struct Avx2(());
@@ -37,11 +54,40 @@ pub(crate) fn load_16(words: &[u32; 16]) -> __m512i {
     unsafe { _mm512_loadu_si512(words.as_ptr().cast()) }
 }
 
+/// 64 bytes.
+#[inline]
+#[target_feature(enable = "avx512f")]
+#[expect(unsafe_code, reason = "the array has the bytes of a register")]
+pub(crate) fn load_64(bytes: &[u8; 64]) -> __m512i {
+    unsafe { _mm512_loadu_si512(bytes.as_ptr().cast()) }
+}
+
+/// Thirty-two words of two bytes.
+#[inline]
+#[target_feature(enable = "avx512f")]
+#[expect(unsafe_code, reason = "the array has the bytes of a register")]
+pub(crate) fn load_32_short(words: &[u16; 32]) -> __m512i {
+    unsafe { _mm512_loadu_si512(words.as_ptr().cast()) }
+}
+
+/// Eight words of eight bytes.
+#[inline]
+#[target_feature(enable = "avx512f")]
+#[expect(unsafe_code, reason = "the array has the bytes of a register")]
+pub(crate) fn load_8_long(words: &[u64; 8]) -> __m512i {
+    unsafe { _mm512_loadu_si512(words.as_ptr().cast()) }
+}
+
+static NOTHING: [u8; 64] = [0; 64];
+
 /// The first 64 bytes of a slice, zeros after its end.
 #[inline]
 #[target_feature(enable = "avx512f,avx512bw,bmi2")]
 #[expect(unsafe_code, reason = "the mask has a bit for each byte of the slice, and others are not loaded")]
 pub(crate) fn load_bytes(bytes: &[u8]) -> __m512i {
+    // An empty slice may be at an address that does not exist. Nothing is loaded from there, but finding that out takes a processor
+    // hundreds of cycles.
+    let bytes = if bytes.is_empty() { &NOTHING[..0] } else { bytes };
     let count = u32::try_from(bytes.len().min(64)).expect("at most 64");
     unsafe { _mm512_maskz_loadu_epi8(_bzhi_u64(u64::MAX, count), bytes.as_ptr().cast()) }
 }
@@ -53,6 +99,13 @@ pub(crate) fn store_16(words: __m512i) -> [u32; 16] {
     let mut array = [0; 16];
     unsafe { _mm512_storeu_si512(array.as_mut_ptr().cast(), words) };
     array
+}
+
+#[inline]
+#[target_feature(enable = "avx512f")]
+#[expect(unsafe_code, reason = "the array has the bytes of a register")]
+pub(crate) fn store_16_at(words: __m512i, array: &mut [u32; 16]) {
+    unsafe { _mm512_storeu_si512(array.as_mut_ptr().cast(), words) };
 }
 
 /// Eight words.

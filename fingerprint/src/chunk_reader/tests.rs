@@ -90,6 +90,31 @@ proptest! {
 }
 
 #[test]
+fn chunks_and_sketches_are_the_same_whether_candidates_are_found_side_by_side_or_place_by_place() {
+    let (key, document) = (Key::none(), noise("ways", 2 * READ_BYTES + 1234));
+    for mean in [80, 1000, 16_384] {
+        for sketches in [false, true] {
+            let [chosen, plain] = [false, true].map(|is_plain| {
+                let mut reader = ChunkReader::new(Chunker::Tttd(Tttd::new(mean, &key)), &key, sketches);
+                if is_plain {
+                    reader.make_plain();
+                }
+                let (mut read, mut sliced) = (vec![], vec![]);
+                let content = reader.read(&mut ShortReads { rest: &document, step: 70_001 }, |chunk| {
+                    read.push(chunk);
+                    Ok(())
+                });
+                assert_eq!(reader.slice(&document, |chunk| sliced.push(chunk)), content.unwrap());
+                assert_eq!(read, sliced);
+                (reader.slice(&document, |_| ()), read)
+            });
+            assert_eq!(chosen.0.sketch.is_empty(), !sketches);
+            assert_eq!(chosen, plain, "mean {mean}, sketches: {sketches}");
+        }
+    }
+}
+
+#[test]
 fn documents_longer_than_the_buffer_are_cut_by_the_same_definition() {
     let document = noise("long", 3 * READ_BYTES + 17);
     let (chunks, _) = chunks_of(&document, 1000, 100_000);

@@ -51,7 +51,7 @@ fn choose(bits: u32, set: Words, unset: Words) -> Words {
 /// A transposition: pairs of words, then pairs of pairs within quarters of registers, then the quarters.
 #[inline]
 #[target_feature(enable = "avx512f,avx512bw,bmi2")]
-fn blocks(rests: &[&[u8]; LANES]) -> [Words; 16] {
+pub(crate) fn blocks(rests: &[&[u8]; LANES]) -> [Words; 16] {
     let mut rows = [splat(0); 16];
     for (row, rest) in rows.iter_mut().zip(rests) {
         *row = load_bytes(rest);

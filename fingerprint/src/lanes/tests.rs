@@ -19,7 +19,11 @@ fn check(contents: &[&[u8]]) {
     {
         let expected: Vec<Value> = contents.iter().map(|content| expected(key, content)).collect();
         for lanes in all_lanes() {
-            assert_eq!(ManyHasher { key, lanes }.hash_each(contents), expected, "{lanes:?}");
+            let hasher = ManyHasher { key, lanes };
+            assert_eq!(hasher.hash_each(contents), expected, "{lanes:?}");
+            if lanes != Lanes::One {
+                assert_eq!(hasher.hash_side_by_side(contents), expected, "all in {lanes:?}");
+            }
         }
     }
 }
@@ -54,6 +58,16 @@ fn trees_of_every_shape_have_the_hash_of_the_crate() {
     let contents: Vec<&[u8]> = (1..=70).map(|pieces| &bytes[..pieces * PIECE_BYTES - pieces % 3]).collect();
     check(&contents);
     contents.iter().for_each(|content| check(&[content]));
+}
+
+#[test]
+fn few_contents_are_left_to_the_crate_and_many_are_hashed_side_by_side() {
+    let content = noise("few", 40 * PIECE_BYTES);
+    for (length, gains) in [(1000, 5), (100, 5), (4000, 3), (16 * PIECE_BYTES, 1)] {
+        for count in [0, 1, 2, 3, 4, 5, 16, 100] {
+            assert_eq!(gain_in_lanes(&vec![&content[..length]; count]), count >= gains, "{count} of {length} bytes");
+        }
+    }
 }
 
 proptest! {
