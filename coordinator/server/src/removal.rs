@@ -72,8 +72,16 @@ impl Removal {
         Ok(self.keeping().delete_scan(id, by, self.records.now())?)
     }
 
+    /// Deletes state that is past its retention time, and compacts a journal that has outgrown the state.
+    pub(crate) fn tidy(&self, keep: KeepFor) {
+        self.expire(keep);
+        if let Err(error) = self.records.store.compact_journal() {
+            tracing::error!(%error, "the journal cannot be compacted, and grows");
+        }
+    }
+
     /// Deletes state that is past its retention time.
-    pub(crate) fn expire(&self, keep: KeepFor) {
+    fn expire(&self, keep: KeepFor) {
         let in_seconds = |keep: Duration| i64::try_from(keep.as_secs()).unwrap_or(i64::MAX);
         let retention =
             Retention { scans_seconds: keep.scans.map(in_seconds), methods_seconds: keep.methods.map(in_seconds) };

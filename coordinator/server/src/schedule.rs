@@ -24,7 +24,7 @@ use cognate_storage::store::ScanStep;
 
 /// The longest time between two looks at the clock, because the clock may be set.
 const LOOK_INTERVAL: Duration = Duration::from_secs(30);
-/// The time between two checks for state that is past its retention time.
+/// The time between two checks for state that is past its retention time, and of the size of the journal.
 const EXPIRE_INTERVAL: Duration = Duration::from_secs(600);
 
 /// Launches scans that are due and reports those that have ended, for as long as it is polled.
@@ -46,7 +46,7 @@ pub(crate) async fn run(schedules: Arc<Schedules>, removal: Arc<Removal>, limits
             Some(scan) = endings.recv() => schedules.notify(scan),
             _ = expiry.tick() => {
                 let removal = Arc::clone(&removal);
-                tokio::task::spawn_blocking(move || removal.expire(keep));
+                tokio::task::spawn_blocking(move || removal.tidy(keep));
             }
         }
     }

@@ -6,6 +6,7 @@
 //! come between the two: opening the store adds the missing events. `indexes` adds the rows that come from segments.
 
 mod apply;
+mod compact;
 mod indexes;
 mod key;
 mod members;
@@ -13,7 +14,6 @@ mod value;
 mod verdicts;
 mod watches;
 
-use std::collections::HashSet;
 use std::fs::File;
 use std::panic::AssertUnwindSafe;
 use std::path::{Path, PathBuf};
@@ -24,10 +24,11 @@ use cognate_proto::name::ScanId;
 use cognate_proto::v1;
 use tokio::sync::watch;
 
+pub use self::compact::Compacted;
 use self::key::{Key, Prefix, Tree};
 use self::value::Value;
 use crate::error::Error;
-use crate::journal::{Journal, Position, lost};
+use crate::journal::{self, Journal, Position, lost};
 pub use crate::rows::{
     FrozenRow, IndexId, IndexRow, LayerRow, MemberRow, MissingRow, RunRow, ScanRow, ScanStep, SeenRow, SlotKey,
     SlotRow, WatchedRow,
@@ -79,49 +80,45 @@ impl Store {
     /// # Errors
     /// [`Error::Corrupt`] with the store's own path if it must be rebuilt from the journal and the segments.
     pub fn open(folder: &Path, journal: &Path, durable: bool) -> Result<Store, Error> {
-        let mut missed = Vec::new();
-        let mut passed = HashSet::new();
-        // The journal first: where it is damaged, nothing else is touched.
-        let opened = Journal::open(journal, durable, |event, position| {
-            missed.push((event, position));
-            passed.insert(position);
-            Ok(())
+        // The journal first: where it is damaged, nothing else is touched. Nothing is written to it before sled's lock is
+        // held: another process could be at work.
+        let verified = journal::verify(journal, |_, _| Ok(()))?;
+        let store = Store::open_view(folder, durable)?;
+        store.check_not_ahead(journal, verified.at().end)?;
+        let is_level = verified.read_after(store.applied()?, |event, position| {
+            store.apply(&event)?;
+            store.put_applied(position)
         })?;
-        let store = Store::open_view(folder, Some(opened), durable)?;
-        let applied = store.applied()?;
-        let end = passed.iter().map(|position| position.end).max().unwrap_or_default();
-        store.check_not_ahead(journal, end)?;
-        if applied != Position::default() && !passed.contains(&applied) {
+        if !is_level {
             return Err(corrupt(folder, "it does not follow from the journal".to_owned()));
         }
-        let behind = missed.iter().filter(|(_, position)| position.end > applied.end);
-        for (event, position) in behind {
-            store.apply(event)?;
-            store.put_applied(*position)?;
+        if store.applied()? != verified.at() {
+            store.put_applied(verified.at())?;
         }
+        *store.journal.lock().expect("nothing panics while it is held") = Some(verified.open(durable)?);
         store.barrier()?;
+        match store.compact_journal() {
+            Err(error) if !error.is_fatal() => {
+                tracing::warn!(%error, "the journal could not be compacted, and goes on as it is");
+            }
+            compacted => drop(compacted?),
+        }
         Ok(store)
-    }
-
-    /// Places from which the journal can be read on, in their order.
-    pub fn journal_marks(&self) -> Vec<Position> {
-        let journal = self.journal.lock().expect("nothing panics while it is held");
-        journal.as_ref().map(|journal| journal.marks().to_vec()).unwrap_or_default()
     }
 
     /// Opens a store that is there, to look at it: nothing is brought level with anything.
     pub(crate) fn inspect(folder: &Path) -> Result<Store, Error> {
-        Store::open_view(folder, None, false)
+        Store::open_view(folder, false)
     }
 
     /// Opens sled and reads all of it: damage that showed only later would come at a worse time.
-    fn open_view(folder: &Path, journal: Option<Journal>, durable: bool) -> Result<Store, Error> {
+    fn open_view(folder: &Path, durable: bool) -> Result<Store, Error> {
         let config = sled::Config::new().path(folder).cache_capacity(MEMORY_BYTES).mode(sled::Mode::LowSpace);
         let open = || -> Result<Store, Error> {
             let db = config.open()?;
             let store = Store {
                 db_file: File::open(folder.join("db")).map_err(Error::state(folder.join("db")))?,
-                journal: Mutex::new(journal),
+                journal: Mutex::new(None),
                 failed: watch::Sender::new(None),
                 trees: open_trees(&db)?,
                 verdict_count: AtomicU64::new(0),

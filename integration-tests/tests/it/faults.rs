@@ -332,8 +332,15 @@ const WORKER_POINTS: &[(&str, &[u32])] = &[
     ("worker.cache_write", &[0]),
 ];
 
+const COMPACTION_TEST: &str =
+    "a_coordinator_that_ends_at_any_point_of_a_compaction_of_the_journal_has_the_same_registry";
+
 /// Points that something else leads to, with the test that goes there.
 const OTHER_POINTS: &[(&str, &str)] = &[
+    ("journal.in_checkpoint", COMPACTION_TEST),
+    ("journal.before_swap", COMPACTION_TEST),
+    ("journal.after_swap", COMPACTION_TEST),
+    ("journal.after_swap_head", COMPACTION_TEST),
     ("enroll.after_record", "a_coordinator_that_ends_while_it_enrols_a_site_gives_it_the_same_certificate"),
     ("renew.after_write", "a_stop_at_any_point_of_a_renewal_leaves_a_key_and_certificate_that_belong_together"),
 ];
@@ -488,6 +495,50 @@ fn a_coordinator_whose_record_ends_in_a_panic_does_not_go_on_without_records() {
         federation.start_coordinator();
         federation.operate(&["site", "invite", "other"]).expect(0);
     }
+}
+
+#[test]
+fn a_coordinator_that_ends_at_any_point_of_a_compaction_of_the_journal_has_the_same_registry() {
+    cognate_failpoints();
+    let mut federation = Federation::new(426);
+    let files = trees(&mut federation.dice, 10, 3000);
+    for (name, files) in ["a", "b"].iter().zip(&files) {
+        federation.add(name, files);
+    }
+    federation.operate(&["site", "invite", "gone"]).expect(0);
+    federation.operate(&["site", "revoke", "gone"]).expect(0);
+    let patterns: Vec<String> = (0..120).map(|number| format!("{number}{}", "x".repeat(1000))).collect();
+    let points: Vec<&str> =
+        OTHER_POINTS.iter().filter(|(_, test)| *test == COMPACTION_TEST).map(|(point, _)| *point).collect();
+    let journal = federation.coordinator_state().join("journal");
+    let length = || std::fs::metadata(&journal).unwrap().len();
+    for point in &points {
+        // A profile that is saved again and again: most of the journal says nothing any more.
+        let mut save = vec!["scan", "profile", "save", "large", "--repositories", "a/main,b/main"];
+        patterns.iter().for_each(|pattern| save.extend(["--exclude", pattern]));
+        (0..12).for_each(|_| drop(federation.operate(&save).expect(0)));
+        federation.stop_coordinator();
+        let before = length();
+        assert!(before > 1 << 20, "{before}");
+        assert!(!federation.start_coordinator_failing(&at(point, 0)), "{point}: it is compacted before it serves");
+        assert_eq!(federation.take_coordinator().ended().signal, Some(6), "{point}");
+        federation.start_coordinator();
+        assert!(length() < before / 4, "{point}: the journal was compacted");
+        assert_eq!(federation.member("gone")["status"], "revoked", "{point}");
+    }
+    let kept = names(&federation.coordinator_state().join("journal.past"));
+    assert_eq!(kept.len(), points.len(), "{kept:?}");
+    federation.sandbox.settle();
+    federation.start_all();
+    federation.check(federation.scan(&[]), &[]);
+    federation.stop_coordinator();
+    let config = federation.coordinator_config();
+    let command = |word: &str| federation.sandbox.cognate(["coordinator", word, "--config", config.to_str().unwrap()]);
+    command("check").expect(0);
+    command("rebuild").expect(0);
+    command("check").expect(0);
+    federation.start_coordinator();
+    assert_eq!(federation.member("gone")["status"], "revoked");
 }
 
 #[test]

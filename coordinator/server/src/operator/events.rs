@@ -5,7 +5,7 @@ use cognate_proto::v1;
 
 use super::OperatorService;
 use crate::error::Error;
-use cognate_storage::journal::{self, Action, Event, What};
+use cognate_storage::journal::{Action, Event, What};
 use cognate_storage::store::ScanStep;
 use cognate_storage::verdict::word;
 
@@ -20,24 +20,12 @@ impl OperatorService {
             count => count.min(COUNT_MAX),
         };
         let before = if request.before == 0 { u64::MAX } else { request.before };
-        let journal = self.services.health.state_dir.join("journal");
-        let marks = self.services.records.store.journal_marks();
-        // Parts are read from the newest backwards, each in its order. One extra event shows that there are more.
-        let mut newest_first: Vec<v1::AuditEvent> = Vec::new();
-        for (number, from) in marks.iter().enumerate().rev().filter(|(_, from)| from.end < before) {
-            let until = marks.get(number + 1).map_or(u64::MAX, |mark| mark.end);
-            let mut part = Vec::new();
-            journal::read_from(&journal, *from, until, |event, position| {
-                if position.end < before && (request.by.is_empty() || event.by == request.by) {
-                    part.extend(described(&event, position.end));
-                }
-                Ok(())
+        // One extra event shows that there are more.
+        let mut newest_first =
+            self.services.records.store.history()?.newest_first(before, count + 1, |event, position| {
+                let is_wanted = request.by.is_empty() || event.by == request.by;
+                if is_wanted { described(event, position.end) } else { None }
             })?;
-            newest_first.extend(part.into_iter().rev());
-            if newest_first.len() > count {
-                break;
-            }
-        }
         let is_more = newest_first.len() > count;
         newest_first.truncate(count);
         let older = newest_first.last().filter(|_| is_more).map_or(0, |event| event.place);
@@ -101,6 +89,13 @@ fn words(what: &What) -> (&'static str, String, String) {
         What::CaseChecked(checked) => ("asked", format!("case {}", checked.name), none()),
         What::CaseErased(erased) => ("erased an answer of", format!("case {}", erased.name), none()),
         What::Restored(_) => ("restored", "a backup, and made open invitations void".to_owned(), none()),
+        // No act: the history leaves checkpoints out.
+        What::Checkpoint(_)
+        | What::CheckpointEnd(_)
+        | What::MemberState(_)
+        | What::VerdictState(_)
+        | What::ActionState(_)
+        | What::VerdictLogged(_) => ("compacted", "this record".to_owned(), none()),
         What::Acted(acted) => {
             let action = match acted.action() {
                 Action::Unspecified => "acted",

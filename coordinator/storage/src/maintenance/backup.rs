@@ -23,6 +23,8 @@ use crate::segment::{Next, RECORD_BYTES_MAX, SegmentReader};
 
 const FORMAT: &str = "cognate.backup/1";
 const MANIFEST: &str = "manifest.json";
+/// The folder of the parts of the journal that a checkpoint has replaced.
+const PAST: &str = "journal.past";
 /// Name of the journal until it is complete: without one, what an interruption left is no state.
 const RESTORING: &str = "journal.restoring";
 /// Secrets that sign certificates: their holder is the coordinator.
@@ -152,6 +154,9 @@ fn amend(path: &Path, revoked: &[String], clock: fn() -> SystemTime) -> Result<(
             Some(What::Certified(certified)) => {
                 members.insert((certified.name.kind, certified.name.name));
             }
+            Some(What::MemberState(member)) => {
+                members.insert((member.name.kind, member.name.name));
+            }
             Some(What::Admitted(membership)) => {
                 members.insert((membership.kind, membership.name));
             }
@@ -182,9 +187,7 @@ struct Backup<'a> {
 impl Backup<'_> {
     fn save(&mut self, options: &BackupOptions) -> Result<Saved, Error> {
         make_folder(self.to)?;
-        let journal = self.state_dir.join("journal");
-        let (end, _) = journal::read(&journal, |_, _| Ok(()))?;
-        self.take("journal", end.end)?;
+        self.journal()?;
         self.segments()?;
         self.results()?;
         self.others(Path::new(""), options.include_ca)?;
@@ -202,7 +205,7 @@ impl Backup<'_> {
             file.sync_all()
         });
         written.map_err(Error::state(&path))?;
-        for folder in ["indexes", "scans", "."] {
+        for folder in ["indexes", "scans", PAST, "."] {
             let folder = self.to.join(folder);
             if folder.is_dir() {
                 sync_folder(&folder).map_err(Error::state(&folder))?;
@@ -210,6 +213,27 @@ impl Backup<'_> {
         }
         let bytes = self.files.values().map(|entry| entry.bytes).sum();
         Ok(Saved { files: self.files.len(), bytes, damaged: std::mem::take(&mut self.damaged) })
+    }
+
+    /// Takes the journal and the parts that are kept of it. It may be compacted meanwhile: repeated until the copy is what was
+    /// read.
+    fn journal(&mut self) -> Result<(), Error> {
+        let journal = self.state_dir.join("journal");
+        loop {
+            let read = journal::read(&journal, |_, _| Ok(()))?;
+            self.take("journal", read.file_bytes())?;
+            let copied = self.to.join("journal");
+            if journal::ends_at(&copied, read.at())? {
+                break;
+            }
+            std::fs::remove_file(&copied).map_err(Error::state(&copied))?;
+        }
+        for kept in journal::kept_parts(&journal)? {
+            let length = std::fs::metadata(&kept.path).map_err(Error::state(&kept.path))?.len();
+            let name = kept.path.file_name().unwrap_or_default().to_string_lossy().into_owned();
+            self.take(&format!("{PAST}/{name}"), length)?;
+        }
+        Ok(())
     }
 
     /// Meanwhile, a segment may be compacted under another name, and the old one removed: repeated until no file is

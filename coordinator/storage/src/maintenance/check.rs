@@ -9,7 +9,7 @@ use serde::Serialize;
 
 use crate::error::Error;
 use crate::indexes::{Replay, read_run};
-use crate::journal::{self, Position};
+use crate::journal::{self, Verified};
 use crate::segment::{Next, RECORD_BYTES_MAX, SegmentReader};
 use crate::store::{IndexId, IndexRow, ScanStep, Store};
 
@@ -86,26 +86,24 @@ impl Check<'_> {
         self.checked.findings.push(finding);
     }
 
-    /// Every place between two events, where the journal can be read.
-    fn journal(&mut self) -> Result<Option<Vec<Position>>, Error> {
+    /// The journal, where it can be read.
+    fn journal(&mut self) -> Result<Option<Verified>, Error> {
         let path = self.state_dir.join("journal");
         if !path.try_exists().map_err(Error::state(&path))? {
             self.found(&path, "it is gone", "restore a backup: the registry is in it");
             return Ok(None);
         }
-        let mut places = Vec::new();
-        let read = journal::read(&path, |_, position| {
-            places.push(position);
-            Ok(())
-        });
-        match read {
-            Ok((end, length)) => {
-                self.checked.events = places.len() as u64;
-                if end.end < length {
-                    let problem = format!("the last record, at byte {}, is incomplete", end.end);
+        match journal::read(&path, |_, _| Ok(())) {
+            Ok(read) => {
+                self.checked.events = read.events();
+                if read.has_rest() {
+                    let problem = format!("the last record, at byte {}, is incomplete", read.file_bytes());
                     self.found(&path, problem, "nothing: it was never answered for, and the next start cuts it off");
                 }
-                Ok(Some(places))
+                for (part, problem) in journal::check_kept(&path, read.past())? {
+                    self.found(&part, problem, "take this file from a backup: only the audit log reads it");
+                }
+                Ok(Some(read))
             }
             Err(Error::Corrupt { path, detail }) => {
                 self.found(&path, detail, "restore a backup: what comes after this place cannot be trusted");
@@ -115,7 +113,7 @@ impl Check<'_> {
         }
     }
 
-    fn store(&mut self, journal: Option<&Vec<Position>>) -> Result<Option<Store>, Error> {
+    fn store(&mut self, journal: Option<&Verified>) -> Result<Option<Store>, Error> {
         let path = self.state_dir.join("store");
         let rebuilt = "nothing: it is rebuilt at the next start, or by `cognate coordinator rebuild`";
         if !path.join("db").try_exists().map_err(Error::state(&path))? {
@@ -135,10 +133,13 @@ impl Check<'_> {
             Err(error) => return Err(error),
         };
         self.checked.store = true;
-        if let Some(places) = journal {
-            let applied = store.applied()?;
-            let behind = places.iter().filter(|position| position.end > applied.end).count();
-            if applied != Position::default() && !places.contains(&applied) {
+        if let Some(read) = journal {
+            let mut behind = 0_u64;
+            let is_level = read.read_after(store.applied()?, |_, _| {
+                behind += 1;
+                Ok(())
+            })?;
+            if !is_level {
                 self.found(&path, "it does not follow from the journal", rebuilt);
             } else if behind > 0 {
                 let problem = format!("it lacks the last {behind} events of the journal");

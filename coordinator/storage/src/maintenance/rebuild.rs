@@ -66,7 +66,7 @@ fn open_or_make(state_dir: &Path, config: IndexesConfig) -> Result<(Arc<Store>, 
 pub fn rebuild(state_dir: &Path, clock: fn() -> SystemTime) -> Result<Rebuilt, Error> {
     // Before the store is moved: it may know of what the journal lost. One that is damaged knows nothing.
     let (journal, folder) = (state_dir.join("journal"), state_dir.join("store"));
-    let end = if is_there(&journal)? { journal::read(&journal, |_, _| Ok(()))?.0.end } else { 0 };
+    let end = if is_there(&journal)? { journal::read(&journal, |_, _| Ok(()))?.at().end } else { 0 };
     if is_there(&folder)?
         && let Ok(store) = Store::inspect(&folder)
     {

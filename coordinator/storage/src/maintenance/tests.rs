@@ -20,6 +20,7 @@ use crate::store::{IndexRow, SlotKey};
 mod backup;
 mod compaction;
 mod forget;
+mod journal;
 mod rebuild;
 mod space;
 

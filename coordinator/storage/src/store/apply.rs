@@ -5,9 +5,13 @@ use std::panic::AssertUnwindSafe;
 use cognate_proto::name::ScanId;
 use cognate_proto::v1;
 
+use super::value::ActionPart;
 use super::{Failure, Key, MemberRow, Store};
 use crate::error::Error;
-use crate::journal::{CaseChecked, CaseErased, Event, MemberName, ScanEvent, What};
+use crate::journal::{
+    ActionState, CaseChecked, CaseErased, Event, MemberName, MemberState, ScanEvent, VerdictLogged, VerdictState, What,
+};
+use crate::verdict;
 
 impl Store {
     /// Writes an event into the journal, and then into the view. Once this returns, it survives.
@@ -109,6 +113,18 @@ impl Store {
             What::FilterSaved(filter) => self.put(&Key::SavedFilter(filter.name.clone()), filter),
             What::FilterRemoved(name) => self.remove(&Key::SavedFilter(name.clone())),
             What::Undone(undone) => self.apply_undone(undone.action, &event.by, event.time),
+            What::Checkpoint(_) | What::CheckpointEnd(_) => Ok(()),
+            What::MemberState(MemberState { name, row }) => self.put(&Key::Member(name.kind(), name.name.clone()), row),
+            What::VerdictState(VerdictState { key, row }) => match verdict::Key::parse(key) {
+                Some(key) => self.put(&Key::Verdict(key), row),
+                None => Ok(()),
+            },
+            What::ActionState(ActionState { action, part, row }) => {
+                self.put(&Key::VerdictAction(ActionPart { action: *action, part: *part }), row)
+            }
+            What::VerdictLogged(VerdictLogged { number, action, part }) => {
+                self.put(&Key::VerdictLog(*number), &ActionPart { action: *action, part: *part })
+            }
         }
     }
 
