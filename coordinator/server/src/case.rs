@@ -14,10 +14,11 @@ use cognate_proto::name::SiteName;
 use cognate_proto::v1;
 use serde_json::{Value, json};
 
+use crate::disk::blocking;
 use crate::error::Error;
 use crate::find::record::FindRecord;
 use crate::find::stored::{names, sees, without_features};
-use crate::find::{Answer, FindQuery, blocking};
+use crate::find::{Answer, FindQuery};
 use cognate_export::stored_query::CheckRow;
 use cognate_result::report::{json_digest, time};
 use cognate_storage::journal::{CaseChecked, CaseErased, What};

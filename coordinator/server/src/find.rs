@@ -34,6 +34,7 @@ use cognate_proto::v1::FindRelation;
 
 pub use self::fingerprints::{Fingerprints, fine_to_text};
 pub use self::query::{FindQuery, Least, SearchedDocument};
+use crate::disk::blocking;
 use crate::error::Error;
 use cognate_result::report::Ratio;
 use cognate_storage::store::SlotKey;
@@ -381,13 +382,6 @@ impl Found {
         let listed: u64 = self.matches.iter().map(|one| one.holders.len() as u64).sum();
         self.documents_omitted = self.documents.saturating_sub(listed);
     }
-}
-
-/// Does work that blocks on a thread for such work.
-pub(crate) async fn blocking<T: Send + 'static>(
-    work: impl FnOnce() -> Result<T, Error> + Send + 'static,
-) -> Result<T, Error> {
-    tokio::task::spawn_blocking(work).await.map_err(|_| Error::Crashed)?
 }
 
 /// The id of a method with a key that is not known here.

@@ -1,7 +1,7 @@
 //! One push: batches in, acknowledgements out. An acknowledgement means that everything up to it is durable.
 //!
 //! One task reads the stream, another one has its messages taken in, each by a thread that blocks for the disk and never
-//! for the site. Between the tasks is a short queue, so that a fast site fills the window and not the coordinator's memory.
+//! for the site; these threads are few, however many pushes there are (`disk`). Between the tasks is a short queue, so that a fast site fills the window and not the coordinator's memory.
 //! Commits are shared by all batches that have
 //! come in the meantime. A push belongs to a session: once that has ended, nothing more of it is taken in.
 
@@ -21,6 +21,7 @@ use cognate_storage::ErrorKind;
 
 use crate::error::Error;
 use crate::metrics::Metrics;
+use crate::records::Records;
 use crate::session::{Live, SealedIndex, Sessions};
 use crate::storing::Storing;
 use cognate_storage::indexes::IndexWriter;
@@ -37,6 +38,7 @@ pub(crate) struct Push {
     pub(crate) sessions: Arc<Sessions>,
     pub(crate) metrics: Arc<Metrics>,
     pub(crate) storing: Arc<Storing>,
+    pub(crate) records: Arc<Records>,
     pub(crate) site: SiteName,
     pub(crate) assignment: u64,
     pub(crate) method_id: MethodId,
@@ -99,10 +101,11 @@ impl Intake {
     /// Takes messages in until there are no more, an error ends the push, or the index is sealed.
     async fn run(self, mut waiting: mpsc::Receiver<Up>, answers: Answers) {
         let mut intake = self;
+        let records = Arc::clone(&intake.push.records);
         loop {
             let message = waiting.recv().await;
             let is_last = waiting.is_empty();
-            let taking = tokio::task::spawn_blocking(move || intake.take(message, is_last)).await;
+            let taking = records.disk.push(move || intake.take(message, is_last)).await;
             let (rest, answer) = taking.unwrap_or_else(|error| {
                 tracing::error!(%error, "storing a push failed");
                 (None, Some(Err(Status::internal("storing failed"))))
@@ -114,7 +117,7 @@ impl Intake {
             match rest {
                 Some(rest) if is_read => intake = rest,
                 // Dropping the writer flushes its buffers to the disk.
-                rest => return drop(tokio::task::spawn_blocking(move || drop(rest)).await),
+                rest => return drop(records.disk.push(move || drop(rest)).await),
             }
         }
     }
@@ -165,11 +168,12 @@ impl Intake {
 
     fn seal(self, seal: Seal) -> Taken {
         let (indexes, key) = self.writer.place();
+        let records = Arc::clone(&self.push.records);
         match self.push.seal(self.writer, seal) {
             Ok(sealed) => {
                 self.push.metrics.seal("sealed");
                 // The site does not wait for it.
-                tokio::task::spawn_blocking(move || indexes.tidy(&key));
+                tokio::spawn(async move { records.disk.push(move || indexes.tidy(&key)).await });
                 (None, Some(response(Down::Sealed(sealed))))
             }
             Err(error) => {
@@ -281,3 +285,6 @@ fn ack(writer: &IndexWriter, committed_sequence: u64) -> Ack {
 fn response(message: Down) -> Result<PushResponse, Status> {
     Ok(PushResponse { message: Some(message) })
 }
+
+#[cfg(test)]
+mod tests;

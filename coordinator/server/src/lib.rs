@@ -13,6 +13,7 @@ mod caller;
 mod case;
 mod connection;
 mod coordinator;
+mod disk;
 mod error;
 pub mod find;
 #[cfg(any(test, feature = "harness"))]

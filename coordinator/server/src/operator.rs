@@ -74,12 +74,12 @@ impl OperatorMethods for OperatorService {
         let v1::InviteRequest { membership, valid_seconds } = request.into_inner();
         let membership = membership.ok_or_else(|| Error::Invalid("`membership`: it is missing".to_owned()))?;
         let valid = Some(valid_seconds).filter(|seconds| *seconds > 0).map(Duration::from_secs);
-        let (service, by) = (self.clone(), operator.name.to_string());
-        let (line, expires) = blocking(move || {
+        let by = operator.name.to_string();
+        let invited = self.change(move |service| {
             let addresses = service.settings.addresses.clone();
             service.services.members.invite(&membership, valid, addresses, &by)
-        })
-        .await?;
+        });
+        let (line, expires) = invited.await?;
         Ok(Response::new(v1::InviteResponse { line: line.to_string(), expires }))
     }
 
@@ -99,8 +99,8 @@ impl OperatorMethods for OperatorService {
     async fn revoke(&self, request: Request<v1::RevokeRequest>) -> Answer<v1::RevokeResponse> {
         let operator = operator_of(&request)?;
         let revoked = request.into_inner();
-        let (service, by) = (self.clone(), operator.name.to_string());
-        blocking(move || {
+        let by = operator.name.to_string();
+        self.change(move |service| {
             service.services.members.revoke(revoked.kind(), &revoked.name, &by)?;
             if revoked.kind() == MemberKind::Site
                 && let Ok(site) = revoked.name.parse()
@@ -116,8 +116,8 @@ impl OperatorMethods for OperatorService {
     async fn forget_site(&self, request: Request<v1::ForgetSiteRequest>) -> Answer<v1::ForgetSiteResponse> {
         let operator = operator_of(&request)?;
         let site = parse_site(&request.into_inner().site)?;
-        let (service, by) = (self.clone(), operator.name.to_string());
-        blocking(move || service.services.removal.forget_site(&site, &by)).await.map(Response::new)
+        let by = operator.name.to_string();
+        self.change(move |service| service.services.removal.forget_site(&site, &by)).await.map(Response::new)
     }
 
     async fn list_repositories(
@@ -144,7 +144,11 @@ impl OperatorMethods for OperatorService {
         let checked = self.checked(&operator, options.as_ref())?;
         let options = checked.options.clone();
         self.check_refinement(&operator, ScanId(scan), checked).await?;
-        self.services.scans.launch_as(ScanId(scan), options, operator.name.as_str(), &self.settings.limits)?;
+        self.change(move |service| {
+            let (scans, limits) = (&service.services.scans, &service.settings.limits);
+            scans.launch_as(ScanId(scan), options, operator.name.as_str(), limits)
+        })
+        .await?;
         Ok(Response::new(v1::LaunchScanResponse {}))
     }
 
@@ -176,8 +180,12 @@ impl OperatorMethods for OperatorService {
             self.check_concerns_no_other(&operator, &state, "cancel")?;
         }
         tracing::info!(scan = %id, by = %operator.name, "a scan is cancelled");
-        self.services.records.note(Action::Cancelled, id.0, operator.name.as_str())?;
-        self.services.scans.cancel(id);
+        self.change(move |service| {
+            service.services.records.note(Action::Cancelled, id.0, operator.name.as_str())?;
+            service.services.scans.cancel(id);
+            Ok(())
+        })
+        .await?;
         Ok(Response::new(v1::CancelScanResponse {}))
     }
 
@@ -219,7 +227,8 @@ impl OperatorMethods for OperatorService {
 
     async fn put_profile(&self, request: Request<v1::PutProfileRequest>) -> Answer<v1::PutProfileResponse> {
         let operator = operator_of(&request)?;
-        self.save_profile(&operator, request.into_inner().profile.unwrap_or_default())?;
+        let profile = request.into_inner().profile.unwrap_or_default();
+        self.change(move |service| service.save_profile(&operator, profile)).await?;
         Ok(Response::new(v1::PutProfileResponse {}))
     }
 
@@ -234,13 +243,15 @@ impl OperatorMethods for OperatorService {
 
     async fn remove_profile(&self, request: Request<v1::RemoveProfileRequest>) -> Answer<v1::RemoveProfileResponse> {
         let operator = operator_of(&request)?;
-        self.drop_profile(&operator, &request.into_inner().name)?;
+        let name = request.into_inner().name;
+        self.change(move |service| service.drop_profile(&operator, &name)).await?;
         Ok(Response::new(v1::RemoveProfileResponse {}))
     }
 
     async fn put_schedule(&self, request: Request<v1::PutScheduleRequest>) -> Answer<v1::PutScheduleResponse> {
         let operator = operator_of(&request)?;
-        self.save_schedule(&operator, request.into_inner().schedule.unwrap_or_default())?;
+        let schedule = request.into_inner().schedule.unwrap_or_default();
+        self.change(move |service| service.save_schedule(&operator, schedule)).await?;
         Ok(Response::new(v1::PutScheduleResponse {}))
     }
 
@@ -260,7 +271,8 @@ impl OperatorMethods for OperatorService {
 
     async fn remove_schedule(&self, request: Request<v1::RemoveScheduleRequest>) -> Answer<v1::RemoveScheduleResponse> {
         let operator = operator_of(&request)?;
-        self.drop_schedule(&operator, &request.into_inner().name)?;
+        let name = request.into_inner().name;
+        self.change(move |service| service.drop_schedule(&operator, &name)).await?;
         Ok(Response::new(v1::RemoveScheduleResponse {}))
     }
 
@@ -272,7 +284,8 @@ impl OperatorMethods for OperatorService {
 
     async fn unmark_template(&self, request: Request<v1::UnmarkTemplateRequest>) -> Answer<v1::UnmarkTemplateResponse> {
         let operator = operator_of(&request)?;
-        self.unmark_template(&operator, request.into_inner().id)?;
+        let id = request.into_inner().id;
+        self.change(move |service| service.unmark_template(&operator, id)).await?;
         Ok(Response::new(v1::UnmarkTemplateResponse {}))
     }
 
@@ -400,6 +413,15 @@ impl OperatorMethods for OperatorService {
 }
 
 impl OperatorService {
+    /// Makes a change that is recorded. It waits for no other work than that of the journal.
+    async fn change<T: Send + 'static>(
+        &self,
+        work: impl FnOnce(&OperatorService) -> Result<T, Error> + Send + 'static,
+    ) -> Result<T, Status> {
+        let service = self.clone();
+        Ok(self.services.records.disk.change(move || work(&service)).await?)
+    }
+
     /// True if a scan over these repositories concerns a person.
     fn sees(&self, operator: &Operator, options: &v1::ScanOptions) -> bool {
         options.repositories.iter().any(|repository| self.is_own(operator, &repository.site))
@@ -477,12 +499,11 @@ fn parse_site(name: &str) -> Result<SiteName, Error> {
     name.parse().map_err(|error: cognate_proto::name::NameError| Error::Invalid(error.to_string()))
 }
 
-/// Runs work that may wait for the disk on a thread of its own.
+/// Runs work that may wait for the disk on a thread for such work.
 pub async fn blocking<T: Send + 'static>(
     work: impl FnOnce() -> Result<T, Error> + Send + 'static,
 ) -> Result<T, Status> {
-    let done = tokio::task::spawn_blocking(work).await;
-    Ok(done.map_err(|_| Status::internal("a request crashed: see the log"))??)
+    Ok(crate::disk::blocking(work).await?)
 }
 
 /// An index as a list shows it.

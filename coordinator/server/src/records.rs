@@ -7,6 +7,7 @@ use cognate_storage::clock::{Clock, seconds};
 use cognate_storage::journal::{Acted, Action, Event, What};
 use cognate_storage::store::Store;
 
+use crate::disk::DiskPlaces;
 use crate::error::Error;
 
 /// Entries that a person may make at once, and one more each second: nobody fills the disk with what is never forgotten.
@@ -18,6 +19,8 @@ pub struct Records {
     pub store: Arc<Store>,
     /// The clock for the times of events.
     pub clock: Clock,
+    /// The threads that wait for the disk.
+    pub(crate) disk: DiskPlaces,
     people: Mutex<HashMap<String, Entries>>,
 }
 
@@ -31,7 +34,7 @@ struct Entries {
 impl Records {
     /// Writes to a store.
     pub(crate) fn new(store: Arc<Store>, clock: Clock) -> Records {
-        Records { store, clock, people: Mutex::default() }
+        Records { store, clock, disk: DiskPlaces::default(), people: Mutex::default() }
     }
 
     /// Records an event that must not be forgotten, and its author; nobody: it is the coordinator's own.

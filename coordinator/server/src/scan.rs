@@ -37,7 +37,9 @@ use self::fine::AttachedSites;
 pub(crate) use self::running::Scan;
 pub use self::running::{RepositoryProgress, ScanEnd, ScanProgress};
 pub(crate) use self::state::status;
+use self::sync::Synced;
 use crate::agreement::{Claims, Standing};
+use crate::disk::blocking;
 use crate::error::Error;
 use crate::metrics::Metrics;
 use crate::records::Records;
@@ -79,17 +81,9 @@ impl Scans {
             Err(_) if cancelled => ScanEnd::Cancelled,
             Err(error) => ScanEnd::Failed { kind: error.failure_kind(), reason: chain(&error) },
         };
-        if !matches!(end, ScanEnd::Published(_)) {
-            // Files of an interrupted analysis are useless; those that cannot be removed now are removed at the next
-            // start.
-            let _ = std::fs::remove_dir_all(self.analyser.scan_folder(scan.id));
-        }
-        if let Err(error) = self.record_end(scan.id, &end) {
+        let (scans, id, ending) = (Arc::clone(&self), scan.id, end.clone());
+        if let Err(error) = blocking(move || scans.settle(id, &ending)).await {
             tracing::error!(scan = %scan.id, %error, "the end of a scan cannot be recorded");
-        }
-        // The data that this scan protected from removal may be removed now.
-        if let Err(error) = self.analyser.indexes.collect() {
-            tracing::warn!(%error, "tidying was put off");
         }
         self.report_end(&scan, &end);
         scan.progress.send_modify(|progress| progress.ended = Some(end));
@@ -98,20 +92,35 @@ impl Scans {
         }
     }
 
+    /// Records the end of a scan, and removes what nobody needs after it.
+    fn settle(&self, id: ScanId, end: &ScanEnd) -> Result<(), Error> {
+        if !matches!(end, ScanEnd::Published(_)) {
+            // Files of an interrupted analysis are useless; those that cannot be removed now are removed at the next
+            // start.
+            let _ = std::fs::remove_dir_all(self.analyser.scan_folder(id));
+        }
+        let recorded = self.record_end(id, end);
+        // The data that this scan protected from removal may be removed now.
+        if let Err(error) = self.analyser.indexes.collect() {
+            tracing::warn!(%error, "tidying was put off");
+        }
+        recorded
+    }
+
     async fn steps(self: &Arc<Scans>, scan: &Arc<Scan>, row: ScanRow) -> Result<PathBuf, Error> {
         let row = match row.step() {
             ScanStep::Syncing => {
                 let choices = self.chosen(scan).await?;
                 let frozen = match scan.spec.options.no_sync {
-                    false => self.sync(scan, &choices, row).await?,
-                    true => self.take_last(&scan.spec, &choices, row)?,
+                    false => self.sync(scan, choices, row).await?,
+                    true => {
+                        let (scans, of) = (Arc::clone(self), Arc::clone(scan));
+                        blocking(move || scans.take_last(&of.spec, &choices, row)).await?
+                    }
                 };
                 let frozen = self.read_again(scan, frozen).await?;
-                let frozen = self.check_canaries(scan, frozen)?;
-                let frozen = self.analyser.freeze_templates(frozen)?;
-                self.analyser.record(scan.id, &frozen)?;
-                failpoint!("scan.after_frozen");
-                frozen
+                let (scans, of) = (Arc::clone(self), Arc::clone(scan));
+                blocking(move || scans.freeze(&of, frozen)).await?
             }
             _ => row,
         };
@@ -122,6 +131,15 @@ impl Scans {
         let (scans, scan) = (Arc::clone(self), Arc::clone(scan));
         let finishing = tokio::task::spawn_blocking(move || scans.analyse_and_publish(&scan, row, turn));
         finishing.await.unwrap_or_else(|_| Err(Error::Refused("the analysis crashed: see the log".to_owned())))
+    }
+
+    /// Records the input of the analysis.
+    fn freeze(&self, scan: &Scan, row: ScanRow) -> Result<ScanRow, Error> {
+        let row = self.check_canaries(scan, row)?;
+        let row = self.analyser.freeze_templates(row)?;
+        self.analyser.record(scan.id, &row)?;
+        failpoint!("scan.after_frozen");
+        Ok(row)
     }
 
     /// Analyses a frozen scan, and publishes its result: the digest is taken before the row says that there is one.
@@ -150,8 +168,13 @@ impl Scans {
     }
 
     /// The first step: brings every index up to date, and fixes the input of the analysis.
-    async fn sync(&self, scan: &Scan, choices: &Choices, mut row: ScanRow) -> Result<ScanRow, Error> {
-        let synced = self.sync_all(scan, &scan.spec, choices, row.started).await?;
+    async fn sync(self: &Arc<Scans>, scan: &Arc<Scan>, choices: Choices, row: ScanRow) -> Result<ScanRow, Error> {
+        let synced = self.sync_all(scan, &scan.spec, &choices, row.started).await?;
+        let (scans, of) = (Arc::clone(self), Arc::clone(scan));
+        blocking(move || scans.take_synced(&of, &choices, synced, row)).await
+    }
+
+    fn take_synced(&self, scan: &Scan, choices: &Choices, synced: Synced, mut row: ScanRow) -> Result<ScanRow, Error> {
         row.keyed = synced.keyed;
         let outcomes = synced.repositories.into_iter().zip(choices);
         for ((site, repository), (outcome, choice)) in scan.spec.options.repositories.iter().zip(outcomes) {

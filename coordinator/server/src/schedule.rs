@@ -1,6 +1,7 @@
 //! Scans that are launched again and again. The times come from the record, so that a restart neither forgets a scan
 //! nor launches one twice.
 
+use crate::disk::blocking;
 use crate::metrics::Metrics;
 use crate::records::Records;
 use crate::scan::Scans;
@@ -33,7 +34,8 @@ pub(crate) async fn run(schedules: Arc<Schedules>, removal: Arc<Removal>, limits
     *schedules.scans.ended.lock().expect("nothing panics while it is held") = Some(ended);
     let mut expiry = tokio::time::interval(EXPIRE_INTERVAL);
     loop {
-        let wait = match schedules.launch_due(&limits) {
+        let due = Arc::clone(&schedules);
+        let wait = match blocking(move || due.launch_due(&limits)).await {
             Ok(wait) => wait,
             Err(error) => {
                 tracing::error!(%error, "schedules cannot be checked");

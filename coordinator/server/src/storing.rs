@@ -11,6 +11,14 @@ pub(crate) struct Storing {
     failure: Mutex<Option<String>>,
 }
 
+#[cfg(test)]
+impl Storing {
+    /// As long as this is held, every commit waits, as for a disk that does not answer.
+    pub(crate) fn stuck(&self) -> std::sync::MutexGuard<'_, Option<String>> {
+        self.failure.lock().unwrap()
+    }
+}
+
 impl Storing {
     /// A commit is on the disk.
     pub(crate) fn worked(&self) {

@@ -104,11 +104,15 @@ impl Watches {
             rows.push((key, self.looked(id, sequence, &known, 0)));
         }
         let _one_at_a_time = self.lock.lock().await;
-        self.records.store.forget_watched(&watch.name)?;
-        for (key, row) in &rows {
-            self.records.store.put_watch_row(&watch.name, key, row)?;
-        }
-        self.records.record(What::Watch(watch), by)?;
+        let (records, by) = (Arc::clone(&self.records), by.to_owned());
+        let change = move || {
+            records.store.forget_watched(&watch.name)?;
+            for (key, row) in &rows {
+                records.store.put_watch_row(&watch.name, key, row)?;
+            }
+            records.record(What::Watch(watch), &by)
+        };
+        self.records.disk.change(change).await?;
         Ok(hits)
     }
 
@@ -121,8 +125,12 @@ impl Watches {
         if self.records.store.watch(name)?.is_none() {
             return Err(no_watch(name));
         }
-        self.records.record(What::WatchRemoved(name.to_owned()), by)?;
-        Ok(self.records.store.forget_watched(name)?)
+        let (records, name, by) = (Arc::clone(&self.records), name.to_owned(), by.to_owned());
+        let change = move || {
+            records.record(What::WatchRemoved(name.clone()), &by)?;
+            Ok(records.store.forget_watched(&name)?)
+        };
+        self.records.disk.change(change).await
     }
 
     /// The state of all watches, by name, without their queries.

@@ -26,6 +26,7 @@ use tokio_stream::wrappers::ReceiverStream;
 use tonic::{Request, Response, Status, Streaming};
 
 use crate::caller::site_of;
+use crate::disk::blocking;
 use crate::error::Error;
 use crate::ingest::{self, Push};
 use crate::metrics::Metrics;
@@ -87,17 +88,17 @@ impl Worker for WorkerService {
         let (repository, scope) = (purpose.repository, purpose.scope);
         let key = SlotKey { site: site.clone(), repository, method_id, scope };
         let scans = Arc::clone(&self.scans);
-        let opening = tokio::task::spawn_blocking(move || {
+        let opening = self.scans.records.disk.push(move || {
             let method = purpose.method.map_or_else(|| known_method(&scans, &key), Ok)?;
             Ok::<_, Error>(scans.analyser.indexes.writer(key, open.epoch, &method)?)
         });
-        let opened = opening.await.map_err(|_| Status::internal("opening the index failed"))?;
-        let writer = opened.inspect_err(|error| self.storing.failed(error))?;
+        let writer = opening.await?.inspect_err(|error| self.storing.failed(error))?;
         let (answers, stream) = mpsc::channel(DOWN_MESSAGES);
         let push = Push {
             sessions: Arc::clone(&self.sessions),
             metrics: Arc::clone(&self.metrics),
             storing: Arc::clone(&self.storing),
+            records: Arc::clone(&self.scans.records),
             site,
             assignment: purpose.assignment,
             method_id,
@@ -110,8 +111,8 @@ impl Worker for WorkerService {
     async fn received(&self, request: Request<ReceivedRequest>) -> Result<Response<ReceivedResponse>, Status> {
         let site = site_of(&request)?;
         let scans = Arc::clone(&self.scans);
-        let counting = tokio::task::spawn_blocking(move || scans.analyser.indexes.received(&site));
-        let indexes = counting.await.map_err(|_| Status::internal("counting failed"))?.map_err(Error::from)?;
+        let counting = self.scans.records.disk.push(move || scans.analyser.indexes.received(&site));
+        let indexes = counting.await?.map_err(Error::from)?;
         Ok(Response::new(ReceivedResponse { indexes }))
     }
 
@@ -264,7 +265,7 @@ impl SessionTask {
                     Ok(Some(AttachRequest { message: Some(message) })) => {
                         silence.as_mut().reset(tokio::time::Instant::now() + SILENCE_MAX);
                         self.sessions.heard(&self.site, number);
-                        if !self.hear(number, message) {
+                        if !self.hear(number, message).await {
                             break;
                         }
                     }
@@ -290,14 +291,16 @@ impl SessionTask {
     }
 
     /// Processes a message; returns true if the session continues.
-    fn hear(&self, number: u64, message: Up) -> bool {
+    async fn hear(&self, number: u64, message: Up) -> bool {
         match message {
             Up::Progress(progress) => self.sessions.progress(&self.site, progress),
             Up::Ended(ended) => {
-                if let Some((index, summary)) = self.sessions.end(&self.site, ended)
-                    && let Err(error) = self.scans.analyser.indexes.put_summary(index, &summary)
-                {
-                    tracing::error!(site = %self.site, %error, "the summary of a sync cannot be stored");
+                if let Some((index, summary)) = self.sessions.end(&self.site, ended) {
+                    let scans = Arc::clone(&self.scans);
+                    let storing = move || scans.analyser.indexes.put_summary(index, &summary).map_err(Error::from);
+                    if let Err(error) = blocking(storing).await {
+                        tracing::error!(site = %self.site, %error, "the summary of a sync cannot be stored");
+                    }
                 }
             }
             Up::State(state) => self.sessions.set_paused(&self.site, number, state.paused),

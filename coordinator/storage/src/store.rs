@@ -54,6 +54,9 @@ pub struct Store {
     trees: [sled::Tree; Tree::ALL.len()],
     /// The last number of the log; 0: not read yet.
     verdict_count: AtomicU64,
+    /// The thread of every record, for tests of who waits for the disk.
+    #[cfg(any(test, feature = "harness"))]
+    writers: Mutex<Vec<(std::thread::ThreadId, String)>>,
 }
 
 /// Disk use of the view.
@@ -122,6 +125,8 @@ impl Store {
                 failed: watch::Sender::new(None),
                 trees: open_trees(&db)?,
                 verdict_count: AtomicU64::new(0),
+                #[cfg(any(test, feature = "harness"))]
+                writers: Mutex::default(),
                 folder: folder.to_owned(),
                 durable,
                 db,

@@ -9,6 +9,7 @@ use cognate_proto::name::ScanId;
 
 use super::Scan;
 use super::{Scans, chain};
+use crate::disk::blocking;
 use crate::error::{Error, ErrorKind};
 use cognate_storage::store::ScanRow;
 
@@ -32,7 +33,8 @@ impl Scans {
                 done => return done,
             };
             let folder = self.analyser.scan_folder(scan.id);
-            self.analyser.remove_unfinished(scan.id)?;
+            let (scans, id) = (Arc::clone(self), scan.id);
+            blocking(move || Ok(scans.analyser.remove_unfinished(id)?)).await?;
             let reason = format!("no disk space in `{}`: {}; free some space there", folder.display(), chain(&error));
             if scan.spec.in_process {
                 return Err(Error::Full(format!("{reason} and try again")));

@@ -13,6 +13,20 @@ use crate::journal::{
 };
 use crate::verdict;
 
+/// Who waits for the disk, for tests.
+#[cfg(any(test, feature = "harness"))]
+impl Store {
+    fn note_writer(&self, event: &Event) {
+        let writer = (std::thread::current().id(), format!("{:?}", event.what));
+        self.writers.lock().expect("nothing panics while it is held").push(writer);
+    }
+
+    /// The thread of every record so far, and what it recorded.
+    pub fn writers(&self) -> Vec<(std::thread::ThreadId, String)> {
+        self.writers.lock().expect("nothing panics while it is held").clone()
+    }
+}
+
 impl Store {
     /// Writes an event into the journal, and then into the view. Once this returns, it survives.
     ///
@@ -30,6 +44,8 @@ impl Store {
     fn record_held(&self, event: &Event) -> Result<(), Error> {
         let mut journal = self.journal.lock().expect("nothing panics while it is held");
         let journal = journal.as_mut().expect("a store that is only looked at records nothing");
+        #[cfg(any(test, feature = "harness"))]
+        self.note_writer(event);
         self.watched(journal.append(event))?;
         crate::failpoint!("journal.after_append");
         self.watched(self.apply(event).and_then(|()| self.put_applied(journal.position())))

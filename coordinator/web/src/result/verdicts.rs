@@ -10,6 +10,7 @@ use cognate_proto::v1::{self, SubjectKind};
 
 use crate::{Fields, Page, PageError, Pages, Person, Shown, filters, html, scan_id, see};
 use cognate_export::human;
+use cognate_server::operator::blocking;
 use cognate_storage::verdict;
 
 pub(super) fn routes() -> Router<Pages> {
@@ -154,7 +155,9 @@ async fn save_filter(person: Person, Path(id): Path<String>, fields: Fields) -> 
     let id = scan_id(&id)?;
     may_save(&person)?;
     let (name, query) = (fields.needed("name")?, fields.text("query").unwrap_or_default());
-    person.pages.services().verdicts.save_filter(name, query, person.operator.name.as_str())?;
+    let (asking, saved, query) = (person.clone(), name.to_owned(), query.to_owned());
+    blocking(move || asking.pages.services().verdicts.save_filter(&saved, &query, asking.operator.name.as_str()))
+        .await?;
     person.say(format!("The filter is saved as “{name}”."));
     back(id, &fields)
 }
@@ -162,7 +165,8 @@ async fn save_filter(person: Person, Path(id): Path<String>, fields: Fields) -> 
 async fn remove_filter(person: Person, Path(id): Path<String>, fields: Fields) -> Shown {
     let id = scan_id(&id)?;
     may_save(&person)?;
-    person.pages.services().verdicts.remove_filter(fields.needed("name")?, person.operator.name.as_str())?;
+    let (asking, name) = (person.clone(), fields.needed("name")?.to_owned());
+    blocking(move || asking.pages.services().verdicts.remove_filter(&name, asking.operator.name.as_str())).await?;
     back(id, &fields)
 }
 

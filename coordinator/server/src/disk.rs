@@ -1,0 +1,83 @@
+//! Work that waits for the disk. No task of the runtime does any: a thread that waits for a disk serves nobody meanwhile.
+//!
+//! The threads of the runtime for such work are limited (512), so each kind of work has its places among them, and more
+//! of a kind waits for a place of its kind. Pushes are the kind of which there may be thousands. Administrative changes
+//! have threads of their own: they wait for nothing but the journal.
+
+use std::sync::Arc;
+
+use tokio::runtime::Handle;
+use tokio::sync::{Semaphore, oneshot};
+
+use crate::error::Error;
+
+/// Pushes that wait for the disk at a time. More would not make a disk faster.
+const PUSHES_AT_ONCE: usize = 64;
+/// Administrative changes at a time; each waits for one record, one after the other.
+const CHANGES_AT_ONCE: usize = 32;
+
+/// The places of each kind of work.
+pub(crate) struct DiskPlaces {
+    pushes: Arc<Semaphore>,
+    changes: Arc<Semaphore>,
+}
+
+impl Default for DiskPlaces {
+    fn default() -> DiskPlaces {
+        DiskPlaces {
+            pushes: Arc::new(Semaphore::new(PUSHES_AT_ONCE)),
+            changes: Arc::new(Semaphore::new(CHANGES_AT_ONCE)),
+        }
+    }
+}
+
+impl DiskPlaces {
+    /// Does a part of a push.
+    ///
+    /// # Errors
+    /// Fails if it panics.
+    pub(crate) async fn push<T: Send + 'static>(&self, work: impl FnOnce() -> T + Send + 'static) -> Result<T, Error> {
+        let place = Arc::clone(&self.pushes).acquire_owned().await.expect("it is never closed");
+        let done = tokio::task::spawn_blocking(move || {
+            // Until it is over, also if nobody waits for it any more.
+            let _place = place;
+            work()
+        });
+        done.await.map_err(|_| Error::Crashed)
+    }
+
+    /// Makes an administrative change, on a thread that nothing else can occupy.
+    ///
+    /// # Errors
+    /// Fails if it fails, panics, or the system has no thread.
+    pub(crate) async fn change<T: Send + 'static>(
+        &self,
+        work: impl FnOnce() -> Result<T, Error> + Send + 'static,
+    ) -> Result<T, Error> {
+        let place = Arc::clone(&self.changes).acquire_owned().await.expect("it is never closed");
+        let (done, result) = oneshot::channel();
+        let runtime = Handle::current();
+        let started = std::thread::Builder::new().name("change".to_owned()).spawn(move || {
+            let _place = place;
+            // A change may begin a task, as a launch does.
+            let _runtime = runtime.enter();
+            // Nobody waits for it any more: it was made all the same.
+            let _ = done.send(work());
+        });
+        started.map_err(|error| Error::Refused(format!("the system has no thread for it: {error}")))?;
+        result.await.map_err(|_| Error::Crashed)?
+    }
+}
+
+/// Does other work that waits for the disk.
+///
+/// # Errors
+/// Fails if it fails or panics.
+pub(crate) async fn blocking<T: Send + 'static>(
+    work: impl FnOnce() -> Result<T, Error> + Send + 'static,
+) -> Result<T, Error> {
+    tokio::task::spawn_blocking(work).await.map_err(|_| Error::Crashed)?
+}
+
+#[cfg(test)]
+pub(crate) mod tests;
