@@ -204,7 +204,8 @@ pub(crate) fn found(
     let paths = [0, 1].map(|root| {
         let documents = frozen.iter().flat_map(|frozen| &frozen.documents).filter(|document| document.root == root);
         let mut paths: Vec<&[u8]> = documents.map(|document| document.path.as_bytes()).collect();
-        paths.sort_unstable();
+        // Each view lists its documents in order: a stable sort merges the lists.
+        paths.sort();
         paths.dedup();
         paths
     });

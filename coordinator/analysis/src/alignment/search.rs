@@ -92,8 +92,10 @@ impl<'a> Search<'a> {
     fn new(paths: Paths<'a>, votes: &[Vote<'a>], given: &'a [[Vec<u8>; 2]]) -> Search<'a> {
         let mut documents: [HashMap<&[u8], Documents>; 2] = Default::default();
         for (documents, paths) in documents.iter_mut().zip(paths) {
-            for folder in paths.iter().flat_map(|path| upwards(parent(path))) {
-                documents.entry(folder).or_default().all += 1;
+            // Documents of a folder are mostly next to each other: the folders above are looked up once for all of them.
+            for together in paths.chunk_by(|a, b| parent(a) == parent(b)) {
+                let folders = upwards(parent(together[0]));
+                folders.for_each(|folder| documents.entry(folder).or_default().all += together.len() as u64);
             }
         }
         let mut search = Search {
@@ -107,25 +109,32 @@ impl<'a> Search<'a> {
             documents,
         };
         search.count_voting();
+        // Nearly all documents stay where they are: their votes are settled folder by folder.
+        let mut staying: HashMap<&[u8], u64> = HashMap::new();
         for vote in votes {
             let [a, b] = vote.paths;
             if let Some(pair) = search.given(vote) {
                 search.settle(&Cast { vote: *vote, pair });
             } else if a == b {
-                search.settle(&Cast { vote: *vote, pair: [&[], &[]] });
+                *staying.entry(parent(a)).or_default() += vote.weight;
             } else {
                 let common = common_end(a, b);
                 let folder = |path: &'a [u8]| &path[..(path.len() - common).saturating_sub(1)];
                 search.put(Cast { vote: *vote, pair: [folder(a), folder(b)] });
             }
         }
+        for (folder, weight) in staying {
+            (0..2).for_each(|side| search.settle_in(side, (folder, &[]), weight));
+        }
         search
     }
 
     fn count_voting(&mut self) {
         for (documents, voters) in self.documents.iter_mut().zip(&self.voters) {
-            for folder in voters.iter().flat_map(|path| upwards(parent(path))) {
-                documents.entry(folder).or_default().voting += 1;
+            let mut voting: HashMap<&[u8], u64> = HashMap::new();
+            voters.iter().for_each(|path| *voting.entry(parent(path)).or_default() += 1);
+            for (folder, voting) in voting {
+                upwards(folder).for_each(|above| documents.entry(above).or_default().voting += voting);
             }
         }
     }
@@ -147,12 +156,16 @@ impl<'a> Search<'a> {
     /// Counts a vote for the place that its pair gives, in all folders below that pair.
     fn settle(&mut self, cast: &Cast<'a>) {
         for side in 0..2 {
-            let folder = parent(cast.vote.paths[side]);
-            for above in upwards(folder).take_while(|above| above.len() >= cast.pair[side].len()) {
-                let settled = self.settled[side].entry(above).or_default();
-                settled.all += cast.vote.weight;
-                settled.direct += if above == folder { cast.vote.weight } else { 0 };
-            }
+            self.settle_in(side, (parent(cast.vote.paths[side]), cast.pair[side]), cast.vote.weight);
+        }
+    }
+
+    /// Counts votes of documents in a folder for it and for the folders above it, up to that of their pair.
+    fn settle_in(&mut self, side: usize, (folder, of_pair): (&'a [u8], &[u8]), weight: u64) {
+        for above in upwards(folder).take_while(|above| above.len() >= of_pair.len()) {
+            let settled = self.settled[side].entry(above).or_default();
+            settled.all += weight;
+            settled.direct += if above == folder { weight } else { 0 };
         }
     }
 
