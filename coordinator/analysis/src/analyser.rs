@@ -5,6 +5,7 @@
 //! analysing again. The result is the same whatever had to be done again.
 
 use std::cmp::Reverse;
+use std::num::NonZeroUsize;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
@@ -21,8 +22,8 @@ use crate::checkpoint::{self, Checkpoint};
 use crate::clusters::{self, Links};
 use crate::compare::Task;
 use crate::error::Error;
-use crate::findings::Findings;
-use crate::fine::{FineFigures, FineFiles, FineFound, FineRound, FineSource};
+use crate::findings::Followed;
+use crate::fine::{FineFigures, FineFiles, FineFound, FineRound, FineSource, Frame};
 use crate::freeze::{Beside, Frozen, Why};
 use crate::layered::Layered;
 use crate::measure::{Measures, engine_thresholds};
@@ -278,26 +279,34 @@ impl Analyser {
         };
         tracing::info!(scan = %scan.id, view = %method.view(), clusters = analysis.clusters.len(), "analysed");
         let subject = Subject::of(&frozen, scan.spec.options.across_only);
-        let alignment = align(&subject, &|visit| links.for_each(visit), &measures)?;
-        let figures = fine.map(|found| self.described(scan, layer, &subject, found, &analysis)).transpose()?;
-        let outside = figures.as_ref().map_or(&[][..], |figures: &FineFigures| &figures.outside);
-        let findings = Findings::of(subject, analysis, (&links, outside), measures, alignment)?;
+        // Only people read what is said about frames: nothing else waits for it.
+        let describe =
+            || fine.as_ref().map(|found| self.described(scan, layer, &subject, found, &analysis)).transpose();
+        let follow = || -> Result<_, Error> {
+            let alignment = align(&subject, &|visit| links.for_each(visit), &measures)?;
+            let outside = fine.as_ref().map_or(&[][..], |found: &FineFound| &found.figures.outside);
+            let followed = Followed::of(&subject, &analysis, (&links, outside), &measures, &alignment)?;
+            Ok((alignment, followed))
+        };
+        let (followed, frames) = side_by_side(scan.spec.threads, follow, describe);
+        let ((alignment, followed), frames) = (followed?, frames?);
+        let findings = followed.with(subject, analysis, measures, alignment);
+        let figures = fine.map(|found| FineFigures { frames: frames.unwrap_or_default(), ..found.figures });
         // The postings are not needed any more.
         frozen.shards = RunShards::new(Vec::new());
         Ok(Layered { frozen, findings, fine: figures, exact })
     }
 
-    /// The fine figures of a layer, with its frames.
+    /// The frames of a layer.
     fn described(
         &self,
         scan: &ScanJob,
         layer: usize,
         subject: &Subject<'_>,
-        found: FineFound,
+        found: &FineFound,
         analysis: &Analysis,
-    ) -> Result<FineFigures, Error> {
-        let frames = self.task(scan, layer, subject, |task| task.described_frames(&found, &analysis.clusters))?;
-        Ok(FineFigures { frames, ..found.figures })
+    ) -> Result<Vec<Frame>, Error> {
+        self.task(scan, layer, subject, |task| task.described_frames(found, &analysis.clusters))
     }
 
     /// The files and sites of the fine chunks of a layer.
@@ -500,6 +509,22 @@ impl Analyser {
         }
         Ok(())
     }
+}
+
+/// Does two things at the same time, or one after the other where a scan has one thread.
+fn side_by_side<A: Send, B>(
+    threads: NonZeroUsize,
+    first: impl FnOnce() -> A + Send,
+    second: impl FnOnce() -> B,
+) -> (A, B) {
+    if threads.get() == 1 {
+        return (first(), second());
+    }
+    std::thread::scope(|scope| {
+        let first = scope.spawn(first);
+        let second = second();
+        (first.join().unwrap_or_else(|panic| std::panic::resume_unwind(panic)), second)
+    })
 }
 
 /// Number of the layer of a published scan that is of a kind.

@@ -97,23 +97,35 @@ pub(crate) struct Findings {
     pub(crate) measures: Measures,
 }
 
-impl Findings {
+/// The findings that follow from the links.
+pub(crate) struct Followed {
+    joins: Vec<Join>,
+    identical: Vec<bool>,
+    status: Vec<Status>,
+    overlap: Vec<OverlapRow>,
+    only_here: Vec<OnlyHere>,
+    partners: Partners,
+    folders: Vec<FolderPair>,
+    histogram: Histogram,
+}
+
+impl Followed {
     /// Follows the links of an analysis, some of which have frames, and what it says of those that it does not report.
     pub(crate) fn of(
-        subject: Subject<'_>,
-        analysis: Analysis,
+        subject: &Subject<'_>,
+        analysis: &Analysis,
         (links, outside): (&Links, &[OutsideLink]),
-        measures: Measures,
-        alignment: Alignment,
-    ) -> Result<Findings, Error> {
+        measures: &Measures,
+        alignment: &Alignment,
+    ) -> Result<Followed, Error> {
         let frozen = subject.frozen;
         let identical = subject.identical();
         let mut status = statuses(frozen, &identical);
-        let mut partners = PartnersSoFar::new(&subject, &alignment);
-        let mut reached = subject.levels.each_ref().map(|level| Reached::new(&subject, level));
+        let mut partners = PartnersSoFar::new(subject, alignment);
+        let mut reached = subject.levels.each_ref().map(|level| Reached::new(subject, level));
         let coverage = measures.coverage();
-        let mut closest = subject.levels.each_ref().map(|level| Closest::new(&subject, level, coverage));
-        let mut counter = Counter::new(&subject);
+        let mut closest = subject.levels.each_ref().map(|level| Closest::new(subject, level, coverage));
+        let mut counter = Counter::new(subject);
         let mut joined = Joined::new(frozen.contents.len(), (&analysis.clusters, outside), &subject.copies);
         links.for_each(|link| {
             let measured = measures.of(&frozen.contents, link);
@@ -130,21 +142,42 @@ impl Findings {
             .flatten()
             .for_each(|reached| analysis.omitted.of.iter().for_each(|one| reached.omitted(one)));
         let (partners, histogram) = (partners.finish(), counter.finish());
-        let joins = joined.finish(&frozen.contents, &measures);
-        Ok(Findings {
+        let joins = joined.finish(&frozen.contents, measures);
+        Ok(Followed {
             only_here: reached.iter().flatten().last().map(Reached::only_here).unwrap_or_default(),
-            overlap: overlap(&subject, &analysis, (reached, closest)),
+            overlap: overlap(subject, analysis, (reached, closest)),
             folders: crate::folders::pairs(frozen, &partners),
             partners,
-            alignment,
             identical,
             status,
             histogram,
-            copies: subject.copies,
             joins,
-            analysis,
-            measures,
         })
+    }
+
+    /// Adds the data that they follow from.
+    pub(crate) fn with(
+        self,
+        subject: Subject<'_>,
+        analysis: Analysis,
+        measures: Measures,
+        alignment: Alignment,
+    ) -> Findings {
+        let Followed { joins, identical, status, overlap, only_here, partners, folders, histogram } = self;
+        Findings {
+            analysis,
+            joins,
+            copies: subject.copies,
+            identical,
+            status,
+            overlap,
+            only_here,
+            partners,
+            alignment,
+            folders,
+            histogram,
+            measures,
+        }
     }
 }
 
