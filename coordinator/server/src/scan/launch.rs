@@ -133,11 +133,14 @@ impl Scans {
     /// Checks that somebody has not too many scans under way: each has its own state, and all wait for the same turns.
     fn check_under_way(&self, by: &str) -> Result<(), Error> {
         let ids: Vec<ScanId> = self.lock().keys().copied().collect();
-        let mut own = 0;
+        let (mut own, mut all) = (0, 0);
         for id in &ids {
-            own += usize::from(self.records.store.scan(*id)?.is_some_and(|row| row.launched_by == by));
+            // Of a scan that has ended, as its row says, a task may still be there for a moment.
+            let Some(row) = self.records.store.scan(*id)?.filter(|row| row.step().is_under_way()) else { continue };
+            all += 1;
+            own += usize::from(row.launched_by == by);
         }
-        let refused = match (own >= OWN_MAX, ids.len() >= ALL_MAX) {
+        let refused = match (own >= OWN_MAX, all >= ALL_MAX) {
             (true, _) => format!("`{by}` has {OWN_MAX} scans under way already"),
             (false, true) => format!("{ALL_MAX} scans are under way already"),
             (false, false) => return Ok(()),
