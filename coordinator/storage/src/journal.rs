@@ -170,7 +170,7 @@ impl Verified {
         let mut part = Part::open(&self.path)?;
         let from = match self.checkpoint {
             _ if applied == Position::default() => part.start(),
-            // What had the part before this one has all of the checkpoint.
+            // A store that has all of the part before this one has all of the checkpoint.
             Some((past, end)) if applied == past => end,
             _ => applied,
         };

@@ -13,7 +13,7 @@ use crate::journal::{
 };
 use crate::verdict;
 
-/// Who waits for the disk, for tests.
+/// The threads that write records, for tests.
 #[cfg(any(test, feature = "harness"))]
 impl Store {
     fn note_writer(&self, event: &Event) {

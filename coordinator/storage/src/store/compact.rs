@@ -68,7 +68,7 @@ impl Store {
         if self.applied()? != journal.position() {
             return Err(Error::Refused("the store does not have all of the journal: it is not compacted".to_owned()));
         }
-        // Where the new part is in its place, a store that lacks events of the old one could not be brought level.
+        // After the swap, a store that lacks events of the old part could never read them.
         self.barrier()?;
         journal.compact(self.state())?;
         self.put_applied(journal.position())?;

@@ -152,7 +152,7 @@ fn live(store: &Store) {
         record(store, What::FilterSaved(SavedFilter { name: name.into(), query: "q".into() }));
     }
     record(store, What::FilterRemoved("gone".into()));
-    // What changes nothing makes most of the journal.
+    // Most events of this journal change nothing.
     for scan in 0..400 {
         record(store, What::Acted(Acted { action: 2, scan }));
     }
@@ -211,7 +211,7 @@ fn a_compacted_journal_gives_the_same_rows_and_the_same_history_and_goes_on() {
         }
         assert_eq!(paged, all, "{count}");
     }
-    // Where the administrator has moved a part away, the history ends.
+    // The history ends at a part that the administrator has moved away.
     std::fs::remove_file(&state.kept()[0]).unwrap();
     assert_eq!(history(&store)[..], all[..events.len() + 2]);
 }
