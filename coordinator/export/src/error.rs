@@ -9,6 +9,16 @@ pub enum Error {
     /// The output fails.
     #[error(transparent)]
     Io(#[from] std::io::Error),
+    /// The temporary file of a report fails.
+    #[error(
+        "the rows of the report cannot be kept in a temporary file in {folder}: {source}; see that there is room for them"
+    )]
+    Rows {
+        /// The folder, as people know it.
+        folder: String,
+        /// What failed.
+        source: std::io::Error,
+    },
     /// A row cannot be written as JSON, or the output fails.
     #[error(transparent)]
     Json(#[from] serde_json::Error),

@@ -39,7 +39,7 @@ mod verdicts;
 mod viewer;
 
 pub use aligned::AlignmentRow;
-pub use canonical::json_digest;
+pub use canonical::{LongList, RowPart, json_digest};
 pub use cognate_analysis::alignment::Alignment;
 pub use documents::DocumentFilter;
 pub(crate) use documents::share_of;

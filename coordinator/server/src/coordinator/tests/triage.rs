@@ -321,6 +321,13 @@ async fn a_report_with_verdicts_has_the_digest_of_one_without() {
     report.clusters(keep).unwrap();
     assert_eq!(listed, ["duplicate"]);
     assert_eq!(report.digest().unwrap(), before);
+    // Its rows are written while the digest is taken.
+    let mut json = Vec::new();
+    cognate_export::Format::Json.write(&report, 0, &mut json).unwrap();
+    let json: serde_json::Value = serde_json::from_slice(&json).unwrap();
+    assert_eq!(json["clusters"][0]["verdict"]["verdict"], "duplicate");
+    assert_eq!(json["scan"]["digest"], before);
+    assert_eq!(cognate_result::report::json_digest(&json), before);
     let with = |fields: serde_json::Value| serde_json::json!({"scan": {}, "clusters": [fields.clone()], "identical": [fields]});
     let digest = |fields| cognate_result::report::json_digest(&with(fields));
     assert_eq!(
