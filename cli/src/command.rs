@@ -11,6 +11,7 @@ use crate::evaluate::EvaluateArgs;
 use crate::explain::ExplainArgs;
 use crate::find::FindArgs;
 use crate::fingerprint::FingerprintArgs;
+use crate::manual::{CompletionsArgs, ManualArgs};
 use crate::operator::OperatorArgs;
 use crate::plan::PlanArgs;
 use crate::repo::RepoArgs;
@@ -26,7 +27,7 @@ use crate::worker::WorkerArgs;
 
 /// Finds the files that several sites hold in common, entirely or in part, without any file leaving its site.
 #[derive(Parser, Debug)]
-#[command(name = "cognate", version, arg_required_else_help = true, disable_help_subcommand = true)]
+#[command(name = "cognate", version = env!("COGNATE_VERSION"), arg_required_else_help = true)]
 pub(crate) struct Cli {
     /// Format of log lines [default: compact on a terminal, otherwise json]
     #[arg(long, global = true, env = "COGNATE_LOG_FORMAT", help_heading = "Diagnostics")]
@@ -76,6 +77,10 @@ pub(crate) enum Command {
     Text(TextArgs),
     /// Repeat the experiments of the papers
     Evaluate(EvaluateArgs),
+    /// Print the completions of a shell
+    Completions(CompletionsArgs),
+    /// Write manual pages
+    Manual(ManualArgs),
     #[command(external_subcommand)]
     Later(Vec<OsString>),
 }

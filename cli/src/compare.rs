@@ -87,6 +87,7 @@ pub(crate) struct CompareArgs {
 pub(crate) fn run(args: &CompareArgs) -> anyhow::Result<Exit> {
     let plan = Plan::of(args)?;
     plan.folders.check_readable()?;
+    plan.folders.nested().iter().for_each(|line| eprintln!("cognate: {line}"));
     if let Some(state) = &args.state {
         // Checked before the folder is made, and again below for a temporary folder.
         plan.folders.check_apart_from(state)?;
@@ -128,6 +129,9 @@ fn write_result(args: &CompareArgs, end: &ScanEnd, stop: &Stop) -> anyhow::Resul
                 report.slice(site)?;
             }
             output::write(&report, args.format, args.output.as_deref(), args.limit, stop)?;
+            for site in report.sites()?.iter().filter(|site| site.documents == 0) {
+                eprintln!("cognate: {} has no documents", site.site);
+            }
             exit_of(&report, args.scan.require_complete)
         }
         ScanEnd::Cancelled => Err(anyhow!("the scan was cancelled")),

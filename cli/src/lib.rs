@@ -16,6 +16,7 @@ mod explain;
 mod extraction;
 mod find;
 mod fingerprint;
+mod manual;
 mod operator;
 mod options;
 mod output;
@@ -85,6 +86,8 @@ pub fn main() -> ExitCode {
         Command::Verdict(args) => verdict::run(&args),
         Command::Text(args) => text::run(&args),
         Command::Evaluate(args) => evaluate::run(&args),
+        Command::Completions(args) => manual::completions(&args),
+        Command::Manual(args) => manual::manual(&args),
         Command::Later(words) => Err(exit::not_yet(&words)),
     };
     match result {

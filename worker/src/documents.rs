@@ -12,6 +12,7 @@ pub(crate) mod extraction;
 pub(crate) mod file_class;
 mod hashing;
 mod names;
+pub(crate) mod open_files;
 pub(crate) mod outcome;
 mod parts;
 pub(crate) mod reader;

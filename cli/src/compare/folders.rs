@@ -91,6 +91,32 @@ impl Folders {
         Ok(())
     }
 
+    /// One line for each folder that is inside of another, or the same: its documents are compared with themselves.
+    pub(super) fn nested(&self) -> Vec<String> {
+        let all: Vec<(&SiteName, &Path, PathBuf)> = self
+            .sites
+            .iter()
+            .flat_map(|site| site.repositories.iter().map(|(_, path)| (&site.site, path.as_path())))
+            .filter_map(|(site, path)| Some((site, path, path.canonicalize().ok()?)))
+            .collect();
+        let mut lines = Vec::new();
+        for (number, (_, path, resolved)) in all.iter().enumerate() {
+            for (other_number, (_, other, other_resolved)) in all.iter().enumerate() {
+                let how = match resolved == other_resolved {
+                    true if number > other_number => "the same folder as",
+                    false if resolved.starts_with(other_resolved) => "inside of",
+                    _ => continue,
+                };
+                lines.push(format!(
+                    "`{}` is {how} `{}`: its documents are compared with themselves",
+                    path.display(),
+                    other.display()
+                ));
+            }
+        }
+        lines
+    }
+
     /// Checks that every folder can be listed, before any work starts.
     pub(super) fn check_readable(&self) -> anyhow::Result<()> {
         for (_, path) in self.sites.iter().flat_map(|site| &site.repositories) {
@@ -177,6 +203,23 @@ mod tests {
             Ok(&["home:old/main=/nowhere/old", "home:new-v2/main=/nowhere/new v2"]),
         );
         check(&["a=/x=y"], Ok(&["home:a/main=/x=y"]));
+    }
+
+    #[test]
+    fn a_folder_inside_of_another_and_the_same_folder_twice_are_named_once() {
+        let top = tempfile::tempdir().unwrap();
+        let [outer, inner, apart] = ["outer", "outer/inner", "outer-2"].map(|name| top.path().join(name));
+        [&inner, &apart].into_iter().for_each(|folder| std::fs::create_dir_all(folder).unwrap());
+        let nested = |folders: &[(&str, &Path)]| {
+            let words: Vec<_> =
+                folders.iter().map(|(name, path)| format!("{name}={}", path.display()).into()).collect();
+            Folders::parse(&words).unwrap().nested()
+        };
+        assert_eq!(nested(&[("a", &outer), ("b", &apart)]), [""; 0]);
+        let [line] = nested(&[("a", &inner), ("b", &outer)]).try_into().unwrap();
+        assert!(line.contains("inner` is inside of `") && line.contains("outer`: its documents"), "{line}");
+        let [line] = nested(&[("a", &apart), ("b", &apart)]).try_into().unwrap();
+        assert!(line.contains("the same folder as"), "{line}");
     }
 
     #[test]

@@ -220,6 +220,7 @@ fn progress(state: &ScanState) -> ScanProgress {
         documents_done: row.documents_done,
         read_bytes: row.read_bytes,
         sent_bytes: row.sent_bytes,
+        open_bytes: row.open_bytes,
         ended: row.ended.then(|| if row.failure.is_empty() { Ok(()) } else { Err(one_line(&row.failure)) }),
     };
     let phase = |phase| match phase {

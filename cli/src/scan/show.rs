@@ -124,6 +124,7 @@ pub(super) fn object(state: &ScanState) -> Value {
             "documents_done": row.documents_done,
             "read_bytes": row.read_bytes,
             "sent_bytes": row.sent_bytes,
+            "open_bytes": row.open_bytes,
             "ended": row.ended,
             "failure": none_if_empty(&row.failure),
         })

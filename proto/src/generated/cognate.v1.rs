@@ -357,7 +357,7 @@ pub struct Hello {
     #[prost(enumeration = "FileHashKind", repeated, tag = "11")]
     pub file_hashes: ::prost::alloc::vec::Vec<i32>,
 }
-/// Progress of a sync. Its numbers never fall within a sync.
+/// Progress of a sync. Its numbers never fall within a sync, except for open_bytes.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, ::prost::Message)]
 pub struct SyncProgress {
     #[prost(fixed64, tag = "1")]
@@ -372,6 +372,9 @@ pub struct SyncProgress {
     pub sent_bytes: u64,
     #[prost(bool, tag = "6")]
     pub walk_finished: bool,
+    /// Bytes of the files that are being read which are still to be read.
+    #[prost(uint64, tag = "7")]
+    pub open_bytes: u64,
 }
 /// A sync has ended: its index is sealed, or it failed.
 #[derive(Clone, PartialEq, ::prost::Message)]
@@ -3818,6 +3821,9 @@ pub struct RepositoryState {
     /// The reason why it could not take part, once it has ended.
     #[prost(string, tag = "9")]
     pub failure: ::prost::alloc::string::String,
+    /// Bytes of the files that are being read which are still to be read.
+    #[prost(uint64, tag = "10")]
+    pub open_bytes: u64,
 }
 #[derive(Clone, Copy, PartialEq, Eq, Hash, ::prost::Message)]
 pub struct AnalysisState {

@@ -5,6 +5,7 @@ use std::io::{self, Read as _};
 
 use super::file_class::HeadReader;
 use super::hashing::HashingReader;
+use super::open_files::Open;
 use super::outcome::{Fingerprinted, PartOutcome, ReadOutcome};
 use super::spool::Spool;
 use super::states::state_of;
@@ -16,7 +17,8 @@ use crate::records::stamp::Stamp;
 pub(super) fn read_bytes(tools: &mut Tools<'_>, file: &File, stamp: Stamp) -> io::Result<ReadOutcome> {
     // A file that grows as fast as it is read would never end: read only the length that it had when it was opened.
     let paced = Paced::new(file.take(stamp.length_bytes), tools.pace, tools.cancelled);
-    let mut hashing = HashingReader::new(HeadReader::new(paced), tools.hashes);
+    let open = Open::new(paced, stamp.length_bytes, tools.open_files);
+    let mut hashing = HashingReader::new(HeadReader::new(open), tools.hashes);
     let mut spool = Spool::new(tools.lists);
     let content = match tools.fingerprinter.read(&mut hashing, |chunk| spool.push(&chunk)) {
         Ok(content) => content,

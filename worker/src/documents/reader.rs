@@ -110,6 +110,7 @@ mod tests {
                 hashes: HashKinds::NONE,
                 pace: &Pace::new(&crate::policy::Policy::everything(), || std::time::UNIX_EPOCH),
                 cancelled: &AtomicBool::new(false),
+                open_files: None,
             },
         };
         with(reader.read(&DocumentPath::new(b"file").unwrap(), None).unwrap(), &lists);

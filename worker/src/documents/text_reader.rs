@@ -18,6 +18,7 @@ use cognate_view::{Candidate, Kind, Parts};
 use super::extraction::{ReaderProcesses, RecognitionInForce, cannot_start};
 use super::file_class::HeadReader;
 use super::hashing::HashingReader;
+use super::open_files::Open;
 use super::outcome::{Fingerprinted, ReadOutcome};
 use super::parts::{PartOptions, PartOutcomes, PartReader, StreamError};
 use super::states::state_of;
@@ -107,7 +108,10 @@ impl<'a> TextReader<'a> {
             let (class, candidate, hashes) = (*class, *candidate, hashes.clone());
             return Ok(Inspected { digest: Some(*digest), class, candidate, hashes, read_bytes: 0, changed: false });
         }
-        let head = || HeadReader::new(Paced::new(file.take(stamp.length_bytes), tools.pace, tools.cancelled));
+        let head = || {
+            let paced = Paced::new(file.take(stamp.length_bytes), tools.pace, tools.cancelled);
+            HeadReader::new(Open::new(paced, stamp.length_bytes, tools.open_files))
+        };
         if self.stored.is_none() || self.view == View::Office {
             let mut head = head();
             head.fill()?;

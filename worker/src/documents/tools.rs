@@ -5,6 +5,7 @@ use std::sync::atomic::AtomicBool;
 use cognate_fingerprint::Fingerprinter;
 use cognate_proto::file_hash::HashKinds;
 
+use super::open_files::OpenFiles;
 use super::root::Root;
 use crate::pace::Pace;
 use crate::records::lists::Lists;
@@ -18,4 +19,6 @@ pub(crate) struct Tools<'a> {
     pub(crate) hashes: HashKinds,
     pub(crate) pace: &'a Pace,
     pub(crate) cancelled: &'a AtomicBool,
+    /// The count of open files, if anybody waits for their end.
+    pub(crate) open_files: Option<&'a OpenFiles>,
 }

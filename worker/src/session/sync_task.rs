@@ -39,7 +39,12 @@ pub(super) async fn run_assignment(task: Task, assignment: Assignment) -> TaskEn
     let (failure, summary, fatal) = match result {
         Ok(summary) => (String::new(), Some(summary), None),
         Err(error) => {
-            tracing::warn!(%error, assignment = format!("{number:016x}"), "a sync failed");
+            let assignment = format!("{number:016x}");
+            match error {
+                // Somebody wanted it.
+                SyncError::Cancelled => tracing::info!(assignment, "a sync was cancelled"),
+                _ => tracing::warn!(%error, assignment, "a sync failed"),
+            }
             (one_line(&error.to_string()), None, session_error(error))
         }
     };
@@ -155,7 +160,8 @@ fn progress(assignment: u64, counters: &Counters) -> SyncProgress {
         assignment,
         entries_seen: of(&counters.entries_seen),
         documents_done: of(&counters.documents_done),
-        read_bytes: of(&counters.read_bytes),
+        read_bytes: counters.read_so_far_bytes(),
+        open_bytes: of(&counters.open_files.left_bytes),
         sent_bytes: of(&counters.sent_bytes),
         walk_finished: counters.walk_finished.load(Ordering::Relaxed),
     }

@@ -156,6 +156,7 @@ impl Syncs {
                 hashes: HashKinds::NONE,
                 pace: &self.pace,
                 cancelled,
+                open_files: None,
             },
         })
     }

@@ -2,7 +2,7 @@
 
 use std::path::PathBuf;
 use std::sync::Arc;
-use std::sync::atomic::{AtomicBool, AtomicU64};
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 
 use cognate_fingerprint::{Method, MethodId};
 use cognate_proto::batch::DocumentState;
@@ -11,6 +11,8 @@ use cognate_proto::path::DocumentPath;
 use cognate_proto::scope::{ScopeAnnouncement, ScopeId};
 use cognate_proto::selection::Selection;
 use cognate_proto::v1::SyncSummary;
+
+use crate::documents::open_files::OpenFiles;
 
 /// The progress of a sync.
 #[derive(Default, Debug)]
@@ -21,12 +23,25 @@ pub struct Counters {
     pub documents_done: AtomicU64,
     /// Documents that were read.
     pub documents_read: AtomicU64,
-    /// Bytes that were read.
+    /// Bytes of documents that were read and are finished.
     pub read_bytes: AtomicU64,
+    /// The documents that are being read.
+    pub open_files: OpenFiles,
+    /// The most that was shown of bytes read: open files whose read fails take theirs back, and a progress never falls.
+    shown_bytes: AtomicU64,
     /// Bytes of messages that were sent.
     pub sent_bytes: AtomicU64,
     /// The walk has ended: `entries_seen` is final.
     pub walk_finished: AtomicBool,
+}
+
+impl Counters {
+    /// Bytes of all documents that were read, those of open files included. Never falls.
+    pub fn read_so_far_bytes(&self) -> u64 {
+        let open_bytes = self.open_files.read_bytes.load(Ordering::Relaxed);
+        let now_bytes = self.read_bytes.load(Ordering::Relaxed).saturating_add(open_bytes);
+        self.shown_bytes.fetch_max(now_bytes, Ordering::Relaxed).max(now_bytes)
+    }
 }
 
 /// A checked request for a sync.

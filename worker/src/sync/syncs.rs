@@ -257,7 +257,7 @@ impl Syncs {
     }
 
     fn reader<'a>(&'a self, context: SyncContext<'a>) -> io::Result<Reader<'a>> {
-        let SyncContext { job, root, cache, cancelled, .. } = context;
+        let SyncContext { job, root, cache, cancelled, counters, .. } = context;
         Ok(Reader {
             selection: &job.selection,
             clock: self.settings.clock,
@@ -269,6 +269,7 @@ impl Syncs {
                 hashes: if cache.is_some() { self.settings.file_hashes } else { HashKinds::NONE },
                 pace: &self.pace,
                 cancelled,
+                open_files: Some(&counters.open_files),
             },
         })
     }

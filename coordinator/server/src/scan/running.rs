@@ -36,8 +36,17 @@ pub struct RepositoryProgress {
     pub read_bytes: u64,
     /// Bytes sent.
     pub sent_bytes: u64,
+    /// Bytes that are still to be read of the files at hand.
+    pub open_bytes: u64,
     /// Set once it has ended, with its failure, if it failed.
     pub ended: Option<Result<(), String>>,
+}
+
+impl RepositoryProgress {
+    /// True if the site has looked into the folder.
+    pub(crate) fn has_begun(&self) -> bool {
+        self.entries_seen > 0 || self.walk_finished
+    }
 }
 
 /// The end of a scan.

@@ -66,6 +66,7 @@ impl Scans {
                 documents_done: live.documents_done,
                 read_bytes: live.read_bytes,
                 sent_bytes: live.sent_bytes,
+                open_bytes: live.open_bytes,
                 ended: live.ended.is_some(),
                 failure: live.ended.and_then(Result::err).unwrap_or_default(),
             }

@@ -304,6 +304,7 @@ impl<'a> Syncing<'a> {
         own.documents_done = progress.documents_done;
         own.read_bytes = progress.read_bytes;
         own.sent_bytes = progress.sent_bytes;
+        own.open_bytes = progress.open_bytes;
         self.show_repository(number);
     }
 
@@ -317,10 +318,13 @@ impl<'a> Syncing<'a> {
         self.scan.progress.send_modify(|all| {
             let shown = &mut all.repositories[target.place];
             shown.entries_seen = sum(|layer| layer.entries_seen);
-            shown.walk_finished = layers.iter().all(|layer| layer.progress.walk_finished);
+            // The text of office files is listed only when all bytes are read, which may take hours: until then the walk of bytes counts.
+            let mut begun = layers.iter().map(|layer| &layer.progress).filter(|layer| layer.has_begun()).peekable();
+            shown.walk_finished = begun.peek().is_some() && begun.all(|layer| layer.walk_finished);
             shown.documents_done = sum(|layer| layer.documents_done);
             shown.read_bytes = sum(|layer| layer.read_bytes);
             shown.sent_bytes = sum(|layer| layer.sent_bytes);
+            shown.open_bytes = sum(|layer| layer.open_bytes);
             shown.ended = ended;
         });
     }

@@ -60,8 +60,9 @@ pub(super) fn estimate(estimate: &Estimate) -> Result<(), String> {
 
 /// True if the progress of a sync can be shown.
 pub(super) fn progress(progress: &SyncProgress) -> bool {
-    let SyncProgress { entries_seen, documents_done, read_bytes, sent_bytes, .. } = *progress;
-    entries_seen.max(documents_done) <= REPORTED_ENTRIES_MAX && read_bytes.max(sent_bytes) <= REPORTED_BYTES_MAX
+    let SyncProgress { entries_seen, documents_done, read_bytes, sent_bytes, open_bytes, .. } = *progress;
+    entries_seen.max(documents_done) <= REPORTED_ENTRIES_MAX
+        && read_bytes.max(sent_bytes).max(open_bytes) <= REPORTED_BYTES_MAX
 }
 
 /// Checks the kinds of files against the index. Under the raw view each document that was counted is one of the index,
@@ -149,6 +150,7 @@ mod tests {
         }
         assert!(estimate(&Estimate { send_bytes: u64::MAX, ..Estimate::default() }).is_err());
         assert!(!progress(&SyncProgress { read_bytes: u64::MAX, ..SyncProgress::default() }));
+        assert!(!progress(&SyncProgress { open_bytes: u64::MAX, ..SyncProgress::default() }));
         assert!(progress(&SyncProgress { read_bytes: 5, ..SyncProgress::default() }));
     }
 }
