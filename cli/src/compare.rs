@@ -13,6 +13,7 @@ use std::time::{Duration, SystemTime};
 use anyhow::{Context as _, anyhow};
 use clap::Args;
 use cognate_analysis::AnalysisLimits;
+use cognate_analysis::spark::SparkSettings;
 use cognate_analysis::spec::ScanSpec;
 use cognate_proto::name::{RepositoryName, ScanId, SiteName};
 use cognate_proto::options::{Precision, ScanOptions};
@@ -148,6 +149,7 @@ fn open_coordinator(state: &State) -> anyhow::Result<Coordinator> {
         disk_reserve_bytes: 0,
         quotas: SiteQuotas::default(),
         webhook_hosts: Vec::new(),
+        spark: SparkSettings::default(),
     };
     let coordinator = match Coordinator::open(&config) {
         Err(error) if error.kind() == ErrorKind::Corrupt => {

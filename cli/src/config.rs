@@ -56,6 +56,26 @@ pub(crate) struct CoordinatorFile {
     pub(crate) webhook_hosts: Vec<String>,
     /// Lowest severity that is logged; empty: the value of the command line. SIGHUP reads it again.
     pub(crate) log_level: String,
+    /// Clusters that may group the chunks of scans.
+    pub(crate) spark: SparkEntry,
+}
+
+/// `[spark]`: Apache Spark clusters, for scans with `--engine spark`.
+#[derive(Clone, PartialEq, Debug, Serialize, Deserialize)]
+#[serde(deny_unknown_fields, default)]
+pub(crate) struct SparkEntry {
+    /// The program `cognate-spark`: a path, or a name that is looked up in `PATH`.
+    pub(crate) program: PathBuf,
+    /// Spark Connect servers, `sc://HOST:PORT`; a scan uses the first unless it names another. Empty: there is no Spark.
+    pub(crate) servers: Vec<String>,
+    /// Folders below which exchanges may be, `file:///DIR` or `s3a://BUCKET/DIR`; a scan uses the first unless it names another.
+    pub(crate) exchanges: Vec<String>,
+}
+
+impl Default for SparkEntry {
+    fn default() -> SparkEntry {
+        SparkEntry { program: "cognate-spark".into(), servers: Vec::new(), exchanges: Vec::new() }
+    }
 }
 
 impl Default for CoordinatorFile {
@@ -81,6 +101,7 @@ impl Default for CoordinatorFile {
             site_names: "256MiB".into(),
             webhook_hosts: Vec::new(),
             log_level: String::new(),
+            spark: SparkEntry::default(),
         }
     }
 }

@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use clap::{Args, ValueEnum};
 use cognate_proto::name::{RepositoryName, SiteName};
-use cognate_proto::options::{Precision, ScanOptions, ScanView};
+use cognate_proto::options::{Engine, Precision, ScanOptions, ScanView};
 use cognate_similarity::Containment;
 
 use crate::args::{MethodArgs, size};
@@ -75,6 +75,15 @@ pub(crate) struct ScanArgs {
     /// Threads [default: one for each processor]
     #[arg(long, value_name = "N", help_heading = "How")]
     pub(crate) threads: Option<NonZeroUsize>,
+    /// Engine that groups chunks: the coordinator's own, or a Spark cluster that its configuration allows [default: native]
+    #[arg(long, value_enum, default_value = "native", hide_default_value = true, help_heading = "How")]
+    pub(crate) engine: EngineArg,
+    /// Spark Connect server, with --engine spark: `sc://HOST:PORT` [default: the first of the coordinator's configuration]
+    #[arg(long, value_name = "URL", default_value = "", hide_default_value = true, help_heading = "How")]
+    pub(crate) spark: String,
+    /// Folder for the exchange with it: `file:///DIR`, `s3a://BUCKET/DIR` [default: the first of the coordinator's configuration]
+    #[arg(long, value_name = "URL", default_value = "", hide_default_value = true, help_heading = "How")]
+    pub(crate) exchange: String,
 }
 
 #[derive(Clone, Copy, PartialEq, Eq, ValueEnum, Debug)]
@@ -98,6 +107,23 @@ impl From<PrecisionArg> for Precision {
         match precision {
             PrecisionArg::Fine => Precision::Fine,
             PrecisionArg::Coarse => Precision::Coarse,
+        }
+    }
+}
+
+#[derive(Clone, Copy, PartialEq, Eq, ValueEnum, Debug)]
+pub(crate) enum EngineArg {
+    /// The coordinator's own
+    Native,
+    /// Apache Spark, over Spark Connect
+    Spark,
+}
+
+impl From<EngineArg> for Engine {
+    fn from(engine: EngineArg) -> Engine {
+        match engine {
+            EngineArg::Native => Engine::Native,
+            EngineArg::Spark => Engine::Spark,
         }
     }
 }
@@ -130,6 +156,9 @@ impl ScanArgs {
             no_sync,
             memory_budget,
             threads,
+            engine,
+            spark,
+            exchange,
         } = self;
         let options = ScanOptions {
             repositories,
@@ -155,6 +184,9 @@ impl ScanArgs {
             greedy: *cluster == Clusters::Greedy,
             memory_budget_bytes: *memory_budget,
             threads: threads.map(|threads| NonZeroU32::try_from(threads).unwrap_or(NonZeroU32::MAX)),
+            engine: (*engine).into(),
+            spark: spark.clone(),
+            exchange: exchange.clone(),
             // Commands that refine or save a scan set these.
             refine: None,
             origin: String::new(),

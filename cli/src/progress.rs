@@ -48,6 +48,9 @@ impl Bars {
         }
         let what = match phase {
             AnalysisPhase::Freezing => "putting documents together",
+            AnalysisPhase::Exporting => "writing chunks for Spark",
+            AnalysisPhase::Grouping => "Spark groups chunks",
+            AnalysisPhase::Fetching => "reading what Spark left",
             AnalysisPhase::Comparing => "comparing",
             AnalysisPhase::Publishing => "writing the result",
         };

@@ -9,6 +9,7 @@
 //! CONTRIBUTING.md lists the other places.
 
 mod align;
+mod engine;
 mod message;
 mod refine;
 mod texts;
@@ -20,6 +21,7 @@ use std::time::Duration;
 use cognate_fingerprint::{Method, MethodError, View};
 use serde::{Deserialize, Serialize};
 
+pub use self::engine::{Engine, check_exchange, check_server};
 pub use self::refine::{Refine, RefineWhat};
 use crate::limits::TEXT_BYTES_MAX;
 use crate::name::{RepositoryName, SiteName, one_line};
@@ -89,6 +91,12 @@ pub struct ScanOptions {
     pub memory_budget_bytes: Option<u64>,
     /// The threads of the analysis; `None`: as many as the coordinator grants.
     pub threads: Option<NonZeroU32>,
+    /// The engine that groups chunks by their tags.
+    pub engine: Engine,
+    /// The Spark Connect server, `sc://HOST:PORT`; empty: the first that the configuration of the coordinator names.
+    pub spark: String,
+    /// The address of the folder for the exchange with it; empty: the first that the configuration of the coordinator names.
+    pub exchange: String,
     /// Only documents that an earlier scan selects; `None`: all.
     pub refine: Option<Refine>,
     /// The profile or schedule that the options come from, or empty.
@@ -169,6 +177,9 @@ impl Default for ScanOptions {
             no_align: false,
             memory_budget_bytes: None,
             threads: None,
+            engine: Engine::Native,
+            spark: String::new(),
+            exchange: String::new(),
             refine: None,
             origin: String::new(),
         }
@@ -206,6 +217,9 @@ impl ScanOptions {
             no_align: _,
             memory_budget_bytes,
             threads: _,
+            engine: _,
+            spark: _,
+            exchange: _,
             refine,
             origin,
         } = self;
@@ -225,6 +239,7 @@ impl ScanOptions {
         check_patterns("exclude", &self.exclude)?;
         check_patterns("control", control)?;
         self.check_align()?;
+        self.check_engine()?;
         if memory_budget_bytes.is_some_and(|bytes| bytes < MEMORY_BUDGET_BYTES_LEAST) {
             return Err(OptionError::new("memory_budget", &"it must be at least 32MiB"));
         }

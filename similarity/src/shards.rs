@@ -78,7 +78,7 @@ impl Shards for MemoryShards {
 }
 
 /// The content of each ordinal of a run, four bytes apiece.
-#[derive(Clone, Debug, Default)]
+#[derive(Clone, PartialEq, Eq, Debug, Default)]
 pub struct ContentMap {
     contents: Vec<u32>,
 }
@@ -98,6 +98,11 @@ impl ContentMap {
             Some(&ABSENT) => Ok(None),
             Some(&content) => Ok(Some(ContentIndex(content))),
         }
+    }
+
+    /// The content of each ordinal, in order.
+    pub fn iter(&self) -> impl Iterator<Item = Option<ContentIndex>> + '_ {
+        self.contents.iter().map(|&content| (content != ABSENT).then_some(ContentIndex(content)))
     }
 }
 

@@ -181,6 +181,23 @@ proptest! {
     #![proptest_config(ProptestConfig::with_cases(600))]
 
     #[test]
+    fn a_tag_of_one_content_that_one_group_holds_changes_nothing(world in worlds(), min_shared_bytes in 1u64..2000) {
+        let setup = Setup { shards: 3, threads: 2, budget_bytes: 1 << 20 };
+        let thresholds = thresholds(min_shared_bytes, 500);
+        let all = world.postings();
+        let stays = |posting: &&Posting| {
+            let is_several = world.holders[posting.content.0 as usize].len() > 1;
+            is_several || all.iter().any(|other| other.tag == posting.tag && other.content != posting.content)
+        };
+        let left: Vec<Posting> = all.iter().filter(stays).copied().collect();
+        let spill_dir = tempfile::tempdir().unwrap();
+        let shards = |postings: &[Posting]| MemoryShards::new(postings.to_vec(), NonZeroU32::new(3).unwrap());
+        let found = |postings: &[Posting]| run_on(&shards(postings), &world, thresholds, setup, spill_dir.path()).unwrap();
+        let (whole, grouped) = (found(&all), found(&left));
+        prop_assert_eq!((whole.clusters, whole.overlap), (grouped.clusters, grouped.overlap));
+    }
+
+    #[test]
     fn the_engine_equals_the_oracle(
         world in worlds(),
         setup in setups(),

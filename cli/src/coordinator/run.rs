@@ -14,7 +14,9 @@ use std::time::{Duration, SystemTime};
 use anyhow::{Context as _, anyhow};
 use clap::Args;
 use cognate_analysis::AnalysisLimits;
+use cognate_analysis::spark::SparkSettings;
 use cognate_durable::whole::{PRIVATE, write_whole};
+use cognate_proto::options::{OptionError, check_exchange, check_server};
 use cognate_server::identity::addresses;
 use cognate_server::{Authority, Coordinator, CoordinatorConfig, Error, KeepFor, Listener, OperatorSettings, Tls};
 use cognate_storage::indexes::SiteQuotas;
@@ -26,7 +28,7 @@ use tokio::sync::oneshot;
 use self::probes::Probes;
 use super::ConfigArgs;
 use crate::args::threads;
-use crate::config::{CoordinatorFile, Loaded, load};
+use crate::config::{CoordinatorFile, Loaded, SparkEntry, load};
 use crate::exit::{CodedError, Exit, coded, usage};
 use crate::operator::init::names;
 use crate::stop::Stop;
@@ -66,6 +68,7 @@ struct Settings {
     disk_reserve_bytes: u64,
     quotas: SiteQuotas,
     webhook_hosts: Vec<String>,
+    spark: SparkSettings,
     keep: KeepFor,
     log_level: Option<trace::LogLevel>,
 }
@@ -121,6 +124,7 @@ async fn serve(args: &RunArgs, settings: Settings) -> anyhow::Result<Exit> {
         disk_reserve_bytes: settings.disk_reserve_bytes,
         quotas: settings.quotas,
         webhook_hosts: settings.webhook_hosts.clone(),
+        spark: settings.spark.clone(),
     };
     // Checked before anything is created in a folder without a federation.
     let authority = Arc::new(Authority::open(&settings.state_dir, now).map_err(refused)?);
@@ -306,6 +310,7 @@ impl Settings {
                 name_bytes: optional_size("site_names", &file.site_names)?,
             },
             webhook_hosts: file.webhook_hosts.clone(),
+            spark: spark(loaded)?,
             keep: KeepFor {
                 scans: optional_duration("keep_scans", &file.keep_scans)?,
                 methods: optional_duration("keep_methods", &file.keep_methods)?,
@@ -313,6 +318,23 @@ impl Settings {
             log_level,
         })
     }
+}
+
+/// The clusters that scans may use.
+fn spark(loaded: &Loaded<CoordinatorFile>) -> anyhow::Result<SparkSettings> {
+    let SparkEntry { program, servers, exchanges } = loaded.values.spark.clone();
+    let check = |key: &str, addresses: &[String], check: fn(&str) -> Result<(), OptionError>| {
+        let wrong =
+            |problem: &str| usage(format!("{}, key `spark.{key}`: {problem}", loaded.origin(&format!("spark.{key}"))));
+        addresses.iter().try_for_each(|address| match check(address) {
+            Ok(()) if address.is_empty() => Err(wrong("an address is empty")),
+            Ok(()) => Ok(()),
+            Err(error) => Err(wrong(&format!("`{address}`: {}", error.reason))),
+        })
+    };
+    check("servers", &servers, check_server)?;
+    check("exchanges", &exchanges, check_exchange)?;
+    Ok(SparkSettings { program, servers, exchanges })
 }
 
 impl HttpFile {

@@ -219,6 +219,7 @@ mod tests {
     use std::sync::Arc;
 
     use cognate_analysis::AnalysisLimits;
+    use cognate_analysis::spark::SparkSettings;
     use cognate_proto::v1::{ListMembersRequest, MemberKind};
     use cognate_server::{Authority, Coordinator, CoordinatorConfig, KeepFor, Listener, OperatorSettings, Tls};
     use cognate_storage::indexes::SiteQuotas;
@@ -258,6 +259,7 @@ mod tests {
             disk_reserve_bytes: 0,
             quotas: SiteQuotas::default(),
             webhook_hosts: Vec::new(),
+            spark: SparkSettings::default(),
         };
         // The threads of a closed store may hold its lock a moment longer.
         let coordinator = loop {

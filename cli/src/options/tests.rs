@@ -13,13 +13,19 @@ const API: &str = "key of the API";
 const WIRE: &str = "field of the message";
 
 /// Options that one interface lacks, with the reason.
-const EXCEPTIONS: [(&str, &str, &str); 11] = [
+const EXCEPTIONS: [(&str, &str, &str); 17] = [
     ("greedy", FLAG, "the flag is `--cluster greedy`, which names the kind of clusters"),
     ("repositories", FORM, "each repository has a box of its own, `repository`"),
     ("memory_budget", FORM, "the machine of the coordinator is for those who run it"),
     ("memory_budget", API, "as for the form"),
     ("threads", FORM, "the machine of the coordinator is for those who run it"),
     ("threads", API, "as for the form"),
+    ("engine", FORM, "the machines behind the coordinator are for those who run it"),
+    ("engine", API, "as for the form"),
+    ("spark", FORM, "as for the engine"),
+    ("spark", API, "as for the form"),
+    ("exchange", FORM, "as for the engine"),
+    ("exchange", API, "as for the form"),
     ("refine", FORM, "a refinement is launched by command"),
     ("refine", API, "as for the form"),
     ("origin", FLAG, "commands that save a scan fill it in"),
@@ -114,6 +120,7 @@ fn what_is_typed_becomes_the_option_of_its_name() {
     assert_eq!(read("").unwrap(), untouched);
     let all = "--view text --method shingle --param w=9 --chunk-bytes 50 --precision coarse --min-shared-bytes 0 --min-containment 0.75 \
                --include a --exclude b --size-max 4KB --sync-deadline 5m --across-only --require-complete --no-sync \
+               --engine spark --spark sc://h:15002 --exchange file:///x \
                --follow --match-message-ids --control c --align x=y --no-align --cluster greedy --memory-budget 64MiB --threads 3";
     let given = serde_json::to_value(read(all).unwrap()).unwrap();
     let untouched = serde_json::to_value(untouched).unwrap();

@@ -224,6 +224,9 @@ fn progress(state: &ScanState) -> ScanProgress {
         ended: row.ended.then(|| if row.failure.is_empty() { Ok(()) } else { Err(one_line(&row.failure)) }),
     };
     let phase = |phase| match phase {
+        v1::AnalysisPhase::Exporting => AnalysisPhase::Exporting,
+        v1::AnalysisPhase::Grouping => AnalysisPhase::Grouping,
+        v1::AnalysisPhase::Fetching => AnalysisPhase::Fetching,
         v1::AnalysisPhase::Comparing => AnalysisPhase::Comparing,
         v1::AnalysisPhase::Publishing => AnalysisPhase::Publishing,
         _ => AnalysisPhase::Freezing,

@@ -12,7 +12,7 @@ use std::sync::Arc;
 use cognate_durable::whole::TEMPORARY_EXTENSION;
 use cognate_fingerprint::MethodId;
 use cognate_proto::name::ScanId;
-use cognate_proto::options::Precision;
+use cognate_proto::options::{Engine, Precision};
 use cognate_proto::selection::Selection;
 use cognate_similarity::frame::FrameRow;
 use cognate_similarity::{Analysis, Clustering, Error as EngineError, LinkFile, RunShards};
@@ -29,6 +29,7 @@ use crate::layered::Layered;
 use crate::measure::{Measures, engine_thresholds};
 use crate::published::Checked;
 use crate::result;
+use crate::spark::Spark;
 use crate::spec::{AnalysisPhase, Layer, ScanJob};
 use crate::subject::Subject;
 use crate::verify::Verified;
@@ -64,6 +65,8 @@ pub struct Analyser {
     pub clock: Clock,
     /// The results that were found unchanged.
     pub checked: Checked,
+    /// The clusters elsewhere that may group postings.
+    pub spark: Spark,
 }
 
 /// A result file that was written and that no row refers to yet.
@@ -391,6 +394,7 @@ impl Analyser {
             spill_dir: &spill_dir,
             durable: false,
             progress: &progress,
+            spark: &self.spark,
         });
         let _ = std::fs::remove_dir(&spill_dir);
         done
@@ -413,8 +417,11 @@ impl Analyser {
         };
         let Layer { method, thresholds, .. } = &scan.spec.layers[layer];
         let thresholds = engine_thresholds(method, *thresholds);
-        let task = Task { subject, scan, layer, thresholds, spill_dir: &spill_dir, durable, progress: &report };
-        let base = if durable && trust.base { self.base(scan.id, row, layer)? } else { None };
+        let spark = &self.spark;
+        let task = Task { subject, scan, layer, thresholds, spill_dir: &spill_dir, durable, progress: &report, spark };
+        // What an earlier scan found is compared here: somebody who asks for a cluster wants it to work.
+        let is_native = scan.spec.options.engine == Engine::Native;
+        let base = if durable && trust.base && is_native { self.base(scan.id, row, layer)? } else { None };
         let analysis = task.analyse(base.as_ref(), own)?;
         let _ = std::fs::remove_dir(&spill_dir);
         // A comparison within one process is not gone on with, and no later one begins with it.

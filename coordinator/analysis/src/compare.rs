@@ -4,13 +4,15 @@
 
 use std::path::Path;
 
+use cognate_proto::options::Engine;
 use cognate_similarity::{
-    Analysis, EarlierAnalysis, LinkWriter, LinksOptions, Monitor, Options, Phase, Progress, SortedLinks, SpillFolder,
-    Thresholds, analyse_incrementally, analyse_with_links,
+    Analysis, Binding, EarlierAnalysis, LinkWriter, LinksOptions, Monitor, Options, Phase, Progress, RunShards,
+    SortedLinks, SpillFolder, Thresholds, analyse_incrementally, analyse_with_links,
 };
 
 use crate::checkpoint::Checkpoint;
 use crate::error::Error;
+use crate::spark::Spark;
 use crate::spec::ScanJob;
 use crate::subject::Subject;
 
@@ -28,6 +30,8 @@ pub(crate) struct Task<'a> {
     /// True if the links must survive a loss of power.
     pub(crate) durable: bool,
     pub(crate) progress: &'a (dyn Fn(u64, u64) + Sync),
+    /// The clusters elsewhere.
+    pub(crate) spark: &'a Spark,
 }
 
 impl Task<'_> {
@@ -35,7 +39,11 @@ impl Task<'_> {
     pub(crate) fn analyse(&self, base: Option<&Checkpoint>, into: &Checkpoint) -> Result<Analysis, Error> {
         let mut links = into.link_writer()?;
         let begun = base.map(|base| self.again(base, &mut links)).transpose()?.flatten();
-        let analysis = begun.map_or_else(|| self.everything(&mut links), Ok)?;
+        let analysis = match (begun, self.scan.spec.options.engine) {
+            (Some(analysis), _) => analysis,
+            (None, Engine::Native) => self.everything(&self.subject.frozen.shards, &mut links)?,
+            (None, Engine::Spark) => self.everything_grouped(into.binding(), &mut links)?,
+        };
         links.finish(self.durable)?;
         tracing::info!(
             postings = analysis.stats.postings,
@@ -48,7 +56,15 @@ impl Task<'_> {
         Ok(analysis)
     }
 
-    fn everything(&self, links: &mut LinkWriter) -> Result<Analysis, Error> {
+    /// Compares what a cluster leaves of the postings.
+    fn everything_grouped(&self, binding: &Binding, links: &mut LinkWriter) -> Result<Analysis, Error> {
+        let grouped = self.spark.group(self.scan, self.subject, binding)?;
+        let mut analysis = self.everything(&grouped.shards, links)?;
+        analysis.stats.postings = grouped.postings;
+        Ok(analysis)
+    }
+
+    fn everything(&self, shards: &RunShards, links: &mut LinkWriter) -> Result<Analysis, Error> {
         let input = self.subject.input();
         let options = self.options();
         let spill = SpillFolder::new(self.spill_dir);
@@ -63,7 +79,6 @@ impl Task<'_> {
         );
         let report = |now: Progress| self.report(now);
         let monitor = Monitor { progress: &report, cancelled: &self.scan.cancelled };
-        let shards = &self.subject.frozen.shards;
         let mut analysis = analyse_with_links(shards, &input, &options, &monitor, &|links| sorted.add(links))?;
         sorted.drain_in_order(options.threads, &mut |part| {
             cognate_storage::failpoint!("scan.in_links");

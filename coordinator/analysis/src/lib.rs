@@ -37,6 +37,7 @@ pub mod refine;
 pub mod result;
 pub mod second;
 mod set_aside;
+pub mod spark;
 pub mod spec;
 mod subject;
 pub mod suggest;

@@ -103,6 +103,12 @@ impl ScanSpec {
 pub enum AnalysisPhase {
     /// Putting the documents of all indexes together.
     Freezing,
+    /// Writing the postings for an engine elsewhere.
+    Exporting,
+    /// That engine groups them.
+    Grouping,
+    /// Reading back what is left.
+    Fetching,
     /// Finding what contents share.
     Comparing,
     /// Writing the result.
@@ -117,6 +123,8 @@ pub struct ScanJob {
     pub spec: ScanSpec,
     /// Set by another thread to end the analysis.
     pub cancelled: AtomicBool,
+    /// Set ahead of `cancelled` if the scan continues at the next start.
+    pub halted: AtomicBool,
     /// Receives the phase, the steps done and the steps in total.
     pub progress: Box<dyn Fn(AnalysisPhase, u64, u64) + Send + Sync>,
 }
@@ -124,7 +132,8 @@ pub struct ScanJob {
 impl ScanJob {
     /// A job without an observer.
     pub fn unwatched(id: ScanId, spec: ScanSpec) -> ScanJob {
-        ScanJob { id, spec, cancelled: AtomicBool::new(false), progress: Box::new(|_, _, _| {}) }
+        let [cancelled, halted] = [false; 2].map(AtomicBool::new);
+        ScanJob { id, spec, cancelled, halted, progress: Box::new(|_, _, _| {}) }
     }
 }
 

@@ -6,6 +6,7 @@ use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
 use cognate_analysis::published::Checked;
+use cognate_analysis::spark::{Spark, SparkSettings};
 use cognate_analysis::spec::ScanSpec;
 use cognate_analysis::{Analyser, AnalysisLimits};
 use cognate_proto::name::{PartyName, ScanId, SiteName};
@@ -60,6 +61,8 @@ pub struct CoordinatorConfig {
     pub quotas: SiteQuotas,
     /// Hosts, or hosts with a port, to which notices may go.
     pub webhook_hosts: Vec<String>,
+    /// Clusters that may group the postings of scans.
+    pub spark: SparkSettings,
 }
 
 /// An open coordinator.
@@ -91,6 +94,7 @@ impl Coordinator {
             folder,
             clock,
             checked: Checked::default(),
+            spark: Spark { settings: config.spark.clone(), folder: state_dir.join("spark") },
         });
         let scans = Arc::new(Scans {
             records: Arc::clone(&records),

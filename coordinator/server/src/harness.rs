@@ -68,6 +68,7 @@ impl Harness {
             disk_reserve_bytes: 0,
             quotas: SiteQuotas::default(),
             webhook_hosts: Vec::new(),
+            spark: Default::default(),
         };
         let coordinator = Arc::new(Coordinator::open(&config).unwrap());
         let tls = Arc::new(Tls::new(Arc::clone(&authority), &["127.0.0.1".to_owned()]).unwrap());

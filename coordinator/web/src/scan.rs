@@ -79,6 +79,9 @@ impl ScanView {
     fn of(state: &v1::ScanState) -> ScanView {
         let phase = |phase| match phase {
             AnalysisPhase::Freezing => "fixing the input",
+            AnalysisPhase::Exporting => "writing chunks for Spark",
+            AnalysisPhase::Grouping => "Spark groups chunks",
+            AnalysisPhase::Fetching => "reading what Spark left",
             AnalysisPhase::Comparing => "comparing",
             AnalysisPhase::Publishing => "writing the result",
             AnalysisPhase::Unspecified => "waiting for its turn",

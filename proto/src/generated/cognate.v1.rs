@@ -3700,6 +3700,15 @@ pub struct ScanOptions {
     pub align: ::prost::alloc::vec::Vec<::prost::alloc::string::String>,
     #[prost(bool, tag = "27")]
     pub no_align: bool,
+    /// "native" or "spark": the engine that groups the chunks of a scan.
+    #[prost(string, tag = "28")]
+    pub engine: ::prost::alloc::string::String,
+    /// The Spark Connect server and the folder for the exchange with it, as the configuration of the coordinator allows them; empty: the
+    /// first that it names.
+    #[prost(string, tag = "29")]
+    pub spark: ::prost::alloc::string::String,
+    #[prost(string, tag = "30")]
+    pub exchange: ::prost::alloc::string::String,
 }
 /// The documents of an earlier scan that are read again under another method.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, ::prost::Message)]
@@ -4262,6 +4271,10 @@ pub enum AnalysisPhase {
     Freezing = 1,
     Comparing = 2,
     Publishing = 3,
+    /// The stages of an engine elsewhere: its input is written, grouped, and what is left is read back.
+    Exporting = 4,
+    Grouping = 5,
+    Fetching = 6,
 }
 impl AnalysisPhase {
     /// String value of the enum field names used in the ProtoBuf definition.
@@ -4274,6 +4287,9 @@ impl AnalysisPhase {
             Self::Freezing => "ANALYSIS_PHASE_FREEZING",
             Self::Comparing => "ANALYSIS_PHASE_COMPARING",
             Self::Publishing => "ANALYSIS_PHASE_PUBLISHING",
+            Self::Exporting => "ANALYSIS_PHASE_EXPORTING",
+            Self::Grouping => "ANALYSIS_PHASE_GROUPING",
+            Self::Fetching => "ANALYSIS_PHASE_FETCHING",
         }
     }
     /// Creates an enum from field names used in the ProtoBuf definition.
@@ -4283,6 +4299,9 @@ impl AnalysisPhase {
             "ANALYSIS_PHASE_FREEZING" => Some(Self::Freezing),
             "ANALYSIS_PHASE_COMPARING" => Some(Self::Comparing),
             "ANALYSIS_PHASE_PUBLISHING" => Some(Self::Publishing),
+            "ANALYSIS_PHASE_EXPORTING" => Some(Self::Exporting),
+            "ANALYSIS_PHASE_GROUPING" => Some(Self::Grouping),
+            "ANALYSIS_PHASE_FETCHING" => Some(Self::Fetching),
             _ => None,
         }
     }

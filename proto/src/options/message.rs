@@ -5,7 +5,7 @@ use std::num::NonZeroU32;
 use std::time::Duration;
 
 use crate::name::{RepositoryName, ScanId, SiteName};
-use crate::options::{OptionError, Precision, Refine, RefineWhat, ScanOptions, ScanView};
+use crate::options::{Engine, OptionError, Precision, Refine, RefineWhat, ScanOptions, ScanView};
 use crate::v1;
 
 impl From<&ScanOptions> for v1::ScanOptions {
@@ -34,6 +34,9 @@ impl From<&ScanOptions> for v1::ScanOptions {
             no_align,
             memory_budget_bytes,
             threads,
+            engine,
+            spark,
+            exchange,
             refine,
             origin,
         } = options.clone();
@@ -61,6 +64,9 @@ impl From<&ScanOptions> for v1::ScanOptions {
             no_align,
             memory_budget_bytes,
             threads: threads.map(NonZeroU32::get),
+            engine: engine.name().to_owned(),
+            spark,
+            exchange,
             refine: refine.as_ref().map(Into::into),
             origin,
         }
@@ -102,6 +108,9 @@ impl TryFrom<&v1::ScanOptions> for ScanOptions {
             no_align,
             memory_budget_bytes,
             threads,
+            engine,
+            spark,
+            exchange,
             refine,
             origin,
         } = message.clone();
@@ -129,6 +138,9 @@ impl TryFrom<&v1::ScanOptions> for ScanOptions {
             no_align,
             memory_budget_bytes,
             threads: threads.map(threads_of).transpose()?,
+            engine: engine_of(&engine)?,
+            spark,
+            exchange,
             refine: refine.as_ref().map(TryInto::try_into).transpose()?,
             origin,
         })
@@ -182,6 +194,11 @@ fn view_of(name: &str) -> Result<ScanView, OptionError> {
 fn precision_of(name: &str) -> Result<Precision, OptionError> {
     let unknown = || OptionError::new("precision", &"it is unknown to this version: upgrade the older end");
     Precision::ALL.into_iter().find(|precision| precision.name() == name).ok_or_else(unknown)
+}
+
+fn engine_of(name: &str) -> Result<Engine, OptionError> {
+    let unknown = || OptionError::new("engine", &"it is unknown to this version: upgrade the older end");
+    Engine::ALL.into_iter().find(|engine| engine.name() == name).ok_or_else(unknown)
 }
 
 fn threads_of(threads: u32) -> Result<NonZeroU32, OptionError> {

@@ -32,6 +32,9 @@ fn all_given() -> ScanOptions {
         no_align: true,
         memory_budget_bytes: Some(64 << 20),
         threads: NonZeroU32::new(3),
+        engine: Engine::Spark,
+        spark: "sc://127.0.0.1:15002".into(),
+        exchange: "file:///srv/exchange".into(),
         refine: Some(Refine { scan: ScanId(7), what: RefineWhat::Unmatched, size_min_bytes: 4000 }),
         origin: "profile monthly".into(),
     }
@@ -108,6 +111,16 @@ fn an_option_that_makes_no_sense_is_named() {
     check("align", &|options| drop(options.repositories.pop()));
     check("match_message_ids", &|options| options.view = ScanView::Raw);
     check("memory_budget", &|options| options.memory_budget_bytes = Some(MEMORY_BUDGET_BYTES_LEAST - 1));
+    for option in ["spark", "exchange"] {
+        check(option, &|options| {
+            options.engine = Engine::Native;
+            if option == "exchange" {
+                options.spark.clear();
+            }
+        });
+    }
+    check("spark", &|options| options.spark = "spark:15002".into());
+    check("exchange", &|options| options.exchange = "/srv/exchange".into());
     check("refine", &|options| options.view = ScanView::Both);
     check("refine", &|options| (options.method, options.param) = ("fuzzy".into(), String::new()));
     check("origin", &|options| options.origin = "x".repeat(TEXT_BYTES_MAX + 1));
@@ -132,6 +145,7 @@ fn a_message_that_names_what_this_version_does_not_know_is_refused() {
     check("repositories", &|message| message.repositories[0].repository = String::new());
     check("view", &|message| message.view = "smell".into());
     check("precision", &|message| message.precision = "rough".into());
+    check("engine", &|message| message.engine = "steam".into());
     check("threads", &|message| message.threads = Some(0));
     check("refine", &|message| message.refine.as_mut().unwrap().what = 99);
 }
@@ -208,6 +222,7 @@ proptest! {
     fn options_of_any_values_survive_the_message_and_the_text(
         view in prop::sample::select(&ScanView::ALL[..]),
         precision in prop::sample::select(&Precision::ALL[..]),
+        engine in prop::sample::select(&Engine::ALL[..]),
         what in prop::sample::select(&[RefineWhat::Linked, RefineWhat::Unmatched, RefineWhat::Both][..]),
         texts in prop::array::uniform3("\\PC{0,9}"),
         lists in prop::array::uniform4(prop::collection::vec("[^/]{0,9}", 0..3)),
@@ -221,7 +236,7 @@ proptest! {
         let [chunk_bytes, min_shared_bytes, size_max_bytes, memory_budget_bytes, wait_ms] = numbers;
         let [across_only, require_complete, no_sync, follow, match_message_ids, greedy, no_align, refines] = flags;
         let options = ScanOptions {
-            view, precision, method, param, origin, include, exclude, control, align, chunk_bytes, min_shared_bytes,
+            view, precision, engine, method, param, origin, include, exclude, control, align, chunk_bytes, min_shared_bytes,
             size_max_bytes, memory_budget_bytes, across_only, require_complete, no_sync, follow, match_message_ids, greedy,
             no_align,
             sync_deadline: wait_ms.map(|wait| Duration::from_millis(wait >> 16)),

@@ -30,6 +30,7 @@ fn open(folder: &tempfile::TempDir) -> Arc<Coordinator> {
         disk_reserve_bytes: 0,
         quotas: SiteQuotas::default(),
         webhook_hosts: Vec::new(),
+        spark: Default::default(),
     };
     // The one before it may be letting go of its store at this moment, on another thread.
     let begun = std::time::Instant::now();

@@ -21,6 +21,7 @@ pub(crate) fn opened(folder: &tempfile::TempDir) -> Arc<Coordinator> {
         disk_reserve_bytes: 0,
         quotas: cognate_storage::indexes::SiteQuotas::default(),
         webhook_hosts: Vec::new(),
+        spark: Default::default(),
     };
     let opening = move || {
         let coordinator = Arc::new(Coordinator::open(&config).unwrap());

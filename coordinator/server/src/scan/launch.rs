@@ -79,6 +79,7 @@ impl Scans {
     /// Fails if it names a site that was never admitted.
     pub fn launch(self: &Arc<Self>, spec: ScanSpec) -> Result<ScanId, Error> {
         self.check_sites(&spec)?;
+        self.analyser.spark.check(&spec.options)?;
         let id = ScanId(random_number());
         let row = self.begun(&spec.options, "")?;
         self.analyser.record(id, &row)?;

@@ -69,7 +69,6 @@ pub enum ScanEnd {
 pub(crate) struct Scan {
     pub(crate) job: ScanJob,
     pub(crate) progress: watch::Sender<ScanProgress>,
-    halted: AtomicBool,
     woken: Notify,
     asked: Notify,
 }
@@ -89,10 +88,10 @@ impl Scan {
         let report = move |phase, done, total| {
             analysis.send_modify(|progress| progress.analysis = Some((phase, done, total)));
         };
+        let [cancelled, halted] = [false; 2].map(AtomicBool::new);
         Scan {
-            job: ScanJob { id, spec, cancelled: AtomicBool::new(false), progress: Box::new(report) },
+            job: ScanJob { id, spec, cancelled, halted, progress: Box::new(report) },
             progress,
-            halted: AtomicBool::new(false),
             woken: Notify::new(),
             asked: Notify::new(),
         }
@@ -106,13 +105,13 @@ impl Scan {
 
     /// Stops the scan where it is: it continues at the next start.
     pub(crate) fn halt(&self) {
-        self.halted.store(true, Ordering::Relaxed);
+        self.job.halted.store(true, Ordering::Relaxed);
         self.cancel();
     }
 
     /// True if the scan was stopped for the next start to continue.
     pub(crate) fn is_halted(&self) -> bool {
-        self.halted.load(Ordering::Relaxed)
+        self.job.halted.load(Ordering::Relaxed)
     }
 
     /// Makes the scan continue at once if it waits for disk space.

@@ -114,6 +114,9 @@ fn ended_repositories(row: &ScanRow) -> Vec<v1::RepositoryState> {
 fn phase_on_wire(phase: AnalysisPhase) -> v1::AnalysisPhase {
     match phase {
         AnalysisPhase::Freezing => v1::AnalysisPhase::Freezing,
+        AnalysisPhase::Exporting => v1::AnalysisPhase::Exporting,
+        AnalysisPhase::Grouping => v1::AnalysisPhase::Grouping,
+        AnalysisPhase::Fetching => v1::AnalysisPhase::Fetching,
         AnalysisPhase::Comparing => v1::AnalysisPhase::Comparing,
         AnalysisPhase::Publishing => v1::AnalysisPhase::Publishing,
     }

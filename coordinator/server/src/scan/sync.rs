@@ -417,6 +417,7 @@ impl Scans {
     /// # Errors
     /// Fails if the attached sites do not allow it.
     pub(crate) fn check_launch(&self, spec: &ScanSpec) -> Result<(), Error> {
+        self.analyser.spark.check(&spec.options)?;
         let mut keys = Vec::new();
         for (site, repository) in &spec.options.repositories {
             let Some(attached) = self.sessions.attached(site) else { continue };

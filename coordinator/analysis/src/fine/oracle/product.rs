@@ -72,6 +72,7 @@ impl Product {
             folder: scans.clone(),
             clock: || UNIX_EPOCH,
             checked: Checked::default(),
+            spark: Default::default(),
         };
         let contents = tree.contents();
         let of_digest = contents.iter().map(|facts| (facts.content.digest, facts)).collect();

@@ -24,6 +24,7 @@ fn coordinator(folder: &tempfile::TempDir) -> Arc<Coordinator> {
         disk_reserve_bytes: 0,
         quotas: cognate_storage::indexes::SiteQuotas::default(),
         webhook_hosts: Vec::new(),
+        spark: Default::default(),
     };
     let coordinator = Arc::new(Coordinator::open(&config).unwrap());
     for (site, party) in [("a", "acme"), ("b", "other")] {
