@@ -41,7 +41,7 @@ pub(crate) fn invitation_text(argument: &str) -> anyhow::Result<Zeroizing<String
 /// Method, view and parameters that documents are fingerprinted with.
 #[derive(Args, Debug)]
 pub(crate) struct MethodArgs {
-    /// Method of fingerprinting; docs/methods.md compares them
+    /// Method of fingerprinting; docs/methods.md compares them. In the project's own experiments bsw, bsw-chunk and similarity-index win for no need: bsw reports less than the truth, bsw-chunk finds less than tttd, and similarity-index has 600 false candidates a query among 10,000 documents
     #[arg(long, value_parser = PossibleValuesParser::new(Method::NAMES), default_value = "tttd", help_heading = "Method")]
     pub(crate) method: String,
     /// Part of a document to fingerprint: auto (its bytes, and the text of office files, PDF and mail), raw (its bytes), text (the text that a reader sees), passages (each paragraph of the text), both (bytes and text) [default: auto; raw of single files]

@@ -2,12 +2,12 @@
 
 mod preview;
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, HashSet};
 use std::path::{Path, PathBuf};
 
 use anyhow::{Context as _, anyhow};
 use clap::{Args, Subcommand};
-use cognate_result::plan::{Decision, Keep, Left, Rule, Totals};
+use cognate_result::plan::{Decision, Keep, Left, Rule, Totals, Version, VersionTotals, Versions};
 use cognate_result::report::Report;
 
 use crate::exit::{Exit, usage};
@@ -45,6 +45,7 @@ enum PlanCommand {
   prefer:SITE[/REPOSITORY[/FOLDER]]      prefer documents there
   path:GLOB, not-path:GLOB               prefer documents that match, or do not
   newest, oldest                         by time of modification
+  most-complete                          the one with the most bytes, of versions
   shortest-path, longest-path
   not-a-copy                             prefer documents not called `Copy of …`, `… (1)`, `… - Kopie`
 
@@ -52,7 +53,10 @@ Examples:
   cognate plan make latest --keep reference:paris/kb --keep newest
   cognate plan make result.sqlite --keep not-a-copy --keep oldest --keep shortest-path -o plan
   cognate plan make latest --keep prefer:tokyo --keep newest --min-copies 2 -o plan
-Then, at each site: cognate worker plan check plan/SITE.json --config worker.toml")]
+  cognate plan make latest --versions --lose-max 200 --keep newest -o plan
+      also documents of which a newer one has all but 200 bytes
+Then, at each site: cognate worker plan check plan/SITE.json --config worker.toml
+               and: cognate worker plan apply plan/SITE.json --quarantine /srv/quarantine --config worker.toml")]
 struct MakeArgs {
     /// A scan: its id, the beginning of it, or `latest`; or a file that --format sqlite wrote
     scan: String,
@@ -62,6 +66,13 @@ struct MakeArgs {
     /// Copies of each document that must stay at least, at all sites together
     #[arg(long, value_name = "N", default_value_t = 1)]
     min_copies: usize,
+    /// Plan also for versions: documents that are near to a document that stays, or contained in it. `--keep newest`,
+    /// `most-complete` or `prefer:SITE` say which one stays
+    #[arg(long)]
+    versions: bool,
+    /// Let a version go only if at most this much of it is in no document that stays: 0 loses nothing
+    #[arg(long, value_name = "SIZE", default_value = "0", requires = "versions", value_parser = crate::args::size)]
+    lose_max: u64,
     /// Write the plans to this folder, which must be new or empty
     #[arg(short, long, value_name = "DIR")]
     output: Option<PathBuf>,
@@ -95,7 +106,8 @@ async fn make(args: &MakeArgs) -> anyhow::Result<Exit> {
     if let Some(unknown) = keep.rules.iter().filter_map(Rule::site).find(|site| sites.iter().all(|one| one != site)) {
         return Err(usage(format!("--keep: the scan has no site `{unknown}`; it has {}", sites.join(", "))));
     }
-    let planned = Planned::of(report, &keep, args.limit)?;
+    let versions = args.versions.then_some(Versions { lose_bytes_max: args.lose_max });
+    let planned = Planned::of(report, &keep, versions, args.limit)?;
     let limit = if args.limit == 0 { usize::MAX } else { args.limit };
     output::write_with(None, &stop, |out| preview::write(&planned, &keep, limit, out))?;
     if let Some(folder) = &args.output {
@@ -112,6 +124,10 @@ struct Planned {
     ties: Vec<Decision>,
     /// The first sets that verdicts leave out.
     left_out: Vec<Decision>,
+    /// The sums of versions and the first of them, if they were asked for.
+    versions: Option<(VersionTotals, Vec<Version>)>,
+    /// The greatest loss of a version.
+    lose_bytes_max: u64,
     /// True if the verdicts are known.
     verdicts_known: bool,
     /// Number of decisions by each rule.
@@ -121,19 +137,29 @@ struct Planned {
 }
 
 impl Planned {
-    fn of(report: &Report, keep: &Keep, limit: usize) -> anyhow::Result<Planned> {
+    fn of(report: &Report, keep: &Keep, versions: Option<Versions>, limit: usize) -> anyhow::Result<Planned> {
         let limit = if limit == 0 { usize::MAX } else { limit };
-        let head = PlanFile::of(report, keep)?;
+        let head = PlanFile::of(report, keep, versions)?;
         let mut planned = Planned {
             totals: Totals::default(),
             shown: Vec::new(),
             ties: Vec::new(),
             left_out: Vec::new(),
+            versions: None,
+            lose_bytes_max: versions.map_or(0, |versions| versions.lose_bytes_max),
             verdicts_known: report.has_verdicts(),
             by_rule: BTreeMap::new(),
             plans: BTreeMap::new(),
         };
+        let of_versions = match versions {
+            Some(versions) => planned.add_versions(report, keep, versions, (&head, limit))?,
+            None => HashSet::new(),
+        };
         report.plan::<anyhow::Error>(keep, |decision| {
+            // Its documents go already, and none of them stays for the others.
+            if of_versions.contains(&decision.group) {
+                return Ok(());
+            }
             planned.totals.add(&decision, keep);
             if decision.left.is_none() {
                 for why in decision.staying().filter_map(|member| member.kept.as_ref()) {
@@ -167,6 +193,32 @@ impl Planned {
         })?;
         planned.plans.retain(|_, plan| !plan.sets.is_empty());
         Ok(planned)
+    }
+
+    /// Adds the versions to the plans. Returns the digests of the contents that go.
+    fn add_versions(
+        &mut self,
+        report: &Report,
+        keep: &Keep,
+        versions: Versions,
+        (head, limit): (&PlanFile, usize),
+    ) -> anyhow::Result<HashSet<String>> {
+        let (mut digests, mut shown) = (HashSet::new(), Vec::new());
+        let totals = report.plan_versions::<anyhow::Error>(keep, versions, |version| {
+            digests.insert(version.digest.clone());
+            let mut sites: Vec<&str> = version.gone.iter().map(|member| member.document.site.as_str()).collect();
+            sites.dedup();
+            for site in sites {
+                let plan = self.plans.entry(site.to_owned()).or_insert_with(|| head.for_site(site));
+                plan.add(Set::of_version(&version, site, head));
+            }
+            if shown.len() < limit {
+                shown.push(version);
+            }
+            Ok(())
+        })?;
+        self.versions = Some((totals, shown));
+        Ok(digests)
     }
 
     fn write(&self, folder: &Path) -> anyhow::Result<()> {

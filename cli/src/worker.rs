@@ -50,7 +50,7 @@ enum WorkerCommand {
     Results(results::ResultsArgs),
     /// Show this site's own text at the places that two documents share
     Explain(explain::ExplainArgs),
-    /// Check which entries of a plan still hold at this site
+    /// Check which entries of a plan still hold at this site, carry them out, take that back
     Plan(plan::PlanArgs),
     /// Show and check the record of everything that left the site
     Ledger(ledger::LedgerArgs),

@@ -60,6 +60,10 @@ pub struct Comparison {
     pub what: String,
     /// The paper's result.
     pub paper: String,
+    /// What has to hold for a yes, written before the run and judged on the default. Empty where `paper` is an aim of this
+    /// project, which is the criterion.
+    #[serde(skip_serializing_if = "String::is_empty")]
+    pub criterion: String,
     /// Our result.
     pub ours: String,
     /// The agreement of the two.
@@ -72,14 +76,12 @@ pub struct Comparison {
 #[derive(Clone, Copy, PartialEq, Eq, Serialize, Debug)]
 #[serde(rename_all = "lowercase")]
 pub enum Agreement {
-    /// They agree.
+    /// The criterion holds.
     Yes,
-    /// They agree in part.
-    Partly,
-    /// They do not agree.
+    /// The criterion does not hold.
     No,
-    /// This corpus does not decide it.
-    Open,
+    /// The paper claims nothing that could hold, or this corpus has nothing to judge it by.
+    Other,
 }
 
 impl Findings {
@@ -100,10 +102,12 @@ impl Findings {
         self.facts.push((name.to_owned(), value.to_string()));
     }
 
+    /// Compares a result with the paper's. The criterion says for which results the agreement is a yes.
     pub(crate) fn compare(
         &mut self,
         what: &str,
         paper: &str,
+        criterion: &str,
         ours: impl Into<String>,
         agreement: Agreement,
         why: impl Into<String>,
@@ -111,6 +115,7 @@ impl Findings {
         self.comparisons.push(Comparison {
             what: what.to_owned(),
             paper: paper.to_owned(),
+            criterion: criterion.to_owned(),
             ours: ours.into(),
             agreement,
             why: why.into(),
@@ -145,13 +150,12 @@ impl Agreement {
         if holds { Agreement::Yes } else { Agreement::No }
     }
 
-    /// The word on a page: yes, partly, no or open.
+    /// The word on a page: yes, no or other.
     pub fn word(self) -> &'static str {
         match self {
             Agreement::Yes => "yes",
-            Agreement::Partly => "partly",
             Agreement::No => "no",
-            Agreement::Open => "open",
+            Agreement::Other => "other",
         }
     }
 }
@@ -271,7 +275,7 @@ mod tests {
 
     #[test]
     fn agreement_is_a_word_on_pages_and_in_json() {
-        let all = [Agreement::Yes, Agreement::Partly, Agreement::No, Agreement::Open];
+        let all = [Agreement::Yes, Agreement::No, Agreement::Other];
         for agreement in all {
             assert_eq!(serde_json::to_string(&agreement).unwrap(), format!("\"{}\"", agreement.word()));
         }

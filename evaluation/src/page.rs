@@ -7,7 +7,8 @@ use crate::findings::{Findings, Table};
 /// The page only links to the CSV files of longer tables.
 const ROWS_MAX: usize = 48;
 
-const PAPER_HEAD: &str = "\n## Against the paper\n\n| | the paper | here | agrees | why |\n|---|---|---|---|---|\n";
+const PAPER_HEAD: &str =
+    "\n## Against the paper\n\n| | the paper | yes if | here | agrees | why |\n|---|---|---|---|---|---|\n";
 const AIMS_HEAD: &str = "\n## Against the aims\n\n| | aim | here | met | before |\n|---|---|---|---|---|\n";
 
 /// The page of an experiment.
@@ -22,7 +23,9 @@ pub(crate) fn page(experiment: &str, findings: &Findings) -> String {
     if !findings.comparisons.is_empty() {
         page.push_str(if findings.against_aims { AIMS_HEAD } else { PAPER_HEAD });
         for row in &findings.comparisons {
-            let words = [&row.what, &row.paper, &row.ours].map(|text| cell(text)).join(" | ");
+            let criterion = (!findings.against_aims).then_some(&row.criterion);
+            let words = [Some(&row.what), Some(&row.paper), criterion, Some(&row.ours)];
+            let words = words.into_iter().flatten().map(|text| cell(text)).collect::<Vec<_>>().join(" | ");
             let _ = writeln!(page, "| {words} | **{}** | {} |", row.agreement.word(), cell(&row.why));
         }
     }
@@ -70,12 +73,14 @@ mod tests {
     fn a_page_has_the_comparisons_with_their_results() {
         let mut findings = Findings::new("Title", "Somebody 1999.");
         findings.fact("corpus", "a|b");
-        findings.compare("Fig. 1", "50 %", "51 %", Agreement::Yes, "same data");
+        findings.compare("Fig. 1", "50 %", "within 2 points", "51 %", Agreement::Yes, "same data");
         let mut table = Table::new("t", "A table", &["name", "share"]);
         table.row(["x".into(), Cell::from(0.123_456)]);
         findings.tables.push(table);
         let page = page("name", &findings);
-        for part in ["# Title", "a\\|b", "| Fig. 1 | 50 % | 51 % | **yes** | same data |", "| x | 0.1235 |"] {
+        for part in
+            ["# Title", "a\\|b", "| Fig. 1 | 50 % | within 2 points | 51 % | **yes** | same data |", "| x | 0.1235 |"]
+        {
             assert!(page.contains(part), "{part}\n{page}");
         }
     }
@@ -83,7 +88,7 @@ mod tests {
     #[test]
     fn comparisons_with_aims_are_not_called_those_with_a_paper() {
         let mut findings = Findings::new("Title", "");
-        findings.compare("error", "at most 4", "3", Agreement::Yes, "");
+        findings.compare("error", "at most 4", "", "3", Agreement::Yes, "");
         findings.against_aims = true;
         let page = page("name", &findings);
         assert!(

@@ -40,6 +40,15 @@ pub(crate) fn run(setting: &Setting<'_>) -> Result<Findings, Error> {
         }
     }
     findings.fact("runs", format!("{} signed, as Java has its hashes, and as many unsigned", runs.len() / 2));
+    let whole = runs.iter().filter(|run| run.indexes.iter().all(Option::is_some)).count();
+    findings.fact(
+        "all fifteen count",
+        format!(
+            "in {whole} of {} runs each document has an index; in the others a document is too short for k. The program is read \
+             as the paper's program read it, each byte as a letter of ISO 8859-1; control characters end words",
+            runs.len()
+        ),
+    );
     scores::add(&runs, &mut findings);
     zones::add(&runs, &mut findings);
     ciphers::add(setting, &documents, &mut findings)?;

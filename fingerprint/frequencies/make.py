@@ -1,14 +1,15 @@
 #!/usr/bin/env python3
-"""Makes prefix18.tsv: with which letter the words of English begin, stop words left out.
+"""Makes prefixes.tsv: with which letter the words of English begin, stop words left out.
 
     pip download --no-deps --only-binary=:all: wordfreq==3.1.1 && python3 -m zipfile -e wordfreq-*.whl unpacked
     pip install msgpack
-    make.py unpacked ../src/stop_words.rs > prefix18.tsv
+    make.py unpacked ../src/stop_words.rs > prefixes.tsv
 
 The words and their frequencies are those of `large_en` of the package wordfreq. They are split as the method splits
 documents (runs of letters and digits, in lower case), the method's own stop words are dropped, and of the rest each
-counts with its frequency for the letter that it begins with. The eight letters that the paper leaves out are
-left out; the shares of the others add up to a million.
+counts with its frequency for the letter that it begins with, and within it for two halves: words whose second letter
+comes before m, and all others. The unit is a millionth of the words that begin with one of the paper's 18 letters; those of
+the eight letters that it leaves out come on top of the million.
 """
 import gzip
 import re
@@ -18,7 +19,7 @@ from pathlib import Path
 import msgpack
 
 LEFT_OUT = set("jkquvxyz")
-LETTERS = [letter for letter in "abcdefghijklmnopqrstuvwxyz" if letter not in LEFT_OUT]
+LETTERS = "abcdefghijklmnopqrstuvwxyz"
 
 
 def stop_words(source: Path) -> set[str]:
@@ -37,17 +38,19 @@ def words(unpacked: Path):
 
 def main() -> None:
     dropped = stop_words(Path(sys.argv[2]))
-    shares = dict.fromkeys(LETTERS, 0.0)
+    shares = {letter: [0.0, 0.0] for letter in LETTERS}
     for word, frequency in words(Path(sys.argv[1])):
         for part in re.findall(r"[^\W_]+", word.lower()):
             if part not in dropped and part[0] in shares:
-                shares[part[0]] += frequency
-    total = sum(shares.values())
-    millionths = {letter: round(share / total * 1_000_000) for letter, share in shares.items()}
+                shares[part[0]]["a" > part[1:2] or part[1:2] >= "m"] += frequency
+    total = sum(sum(halves) for letter, halves in shares.items() if letter not in LEFT_OUT)
+    millionths = {letter: round(sum(halves) / total * 1_000_000) for letter, halves in shares.items()}
     # What rounding leaves goes to the commonest letter.
-    millionths[max(millionths, key=millionths.get)] += 1_000_000 - sum(millionths.values())
+    of_paper = sum(share for letter, share in millionths.items() if letter not in LEFT_OUT)
+    millionths[max(millionths, key=millionths.get)] += 1_000_000 - of_paper
     for letter, share in millionths.items():
-        print(f"{letter}\t{share}")
+        first = round(shares[letter][0] / total * 1_000_000)
+        print(f"{letter}\t{first}\t{share - first}")
 
 
 if __name__ == "__main__":

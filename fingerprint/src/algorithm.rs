@@ -147,8 +147,8 @@ impl fmt::Display for Algorithm {
                     Sample::Levels { s } => write!(f, "sample=levels\ns={s}"),
                 }
             }
-            Algorithm::Fuzzy(Fuzzy { r, rho, step, words }) => {
-                write!(f, "{Unicode}\nr={r}\nrho={rho}\nstep={step}\nwords={words}")
+            Algorithm::Fuzzy(Fuzzy { k, r, rho, step, words }) => {
+                write!(f, "{Unicode}\nk={k}\nr={r}\nrho={rho}\nstep={step}\nwords={words}")
             }
             Algorithm::SimilarityIndex(SimilarityIndex { formula, k, w, sample, words, seed, signed }) => {
                 let hash = if *signed { "signed" } else { "unsigned" };

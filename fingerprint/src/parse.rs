@@ -112,7 +112,8 @@ fn sample(params: &mut Params<'_>, tokens: TokenKind, mean: Mean) -> Result<Samp
 fn fuzzy(params: &mut Params<'_>) -> Result<Fuzzy, ParamError> {
     let most = 1_000_000;
     let fuzzy = Fuzzy {
-        r: params.number("r", 2..=3, 3)?,
+        k: params.number("k", 10..=30, 10)?,
+        r: params.number("r", 2..=3, 2)?,
         rho: params.number("rho", 1..=16, 3)?,
         step: params.number("step", 1..=100, 30)?,
         words: params.number("words", 0..=most, 0)?,

@@ -4,7 +4,8 @@ use std::io::Write;
 
 use cognate_proto::name::one_line;
 use cognate_proto::path::printable;
-use cognate_result::plan::{Decision, Keep};
+use cognate_result::plan::{Decision, Keep, Member, Version};
+use cognate_result::report::Located;
 
 use super::Planned;
 use cognate_export::human::{bytes, count};
@@ -51,20 +52,54 @@ pub(super) fn write(planned: &Planned, keep: &Keep, limit: usize, out: &mut impl
             count(totals.left_out)
         )?;
     }
+    if let Some((versions, _)) = &planned.versions {
+        writeln!(
+            out,
+            "versions of documents that stay: {} would go, {}; {} of them would be lost",
+            count(versions.gone),
+            bytes(versions.gone_bytes),
+            bytes(versions.lost_bytes)
+        )?;
+        if versions.too_much > 0 {
+            writeln!(
+                out,
+                "versions that stay: {}; more than {} of each would be lost (--lose-max)",
+                count(versions.too_much),
+                bytes(planned.lose_bytes_max)
+            )?;
+        }
+        if versions.ties > 0 {
+            writeln!(out, "versions that are ties: {}; no rule prefers the other document", count(versions.ties))?;
+        }
+        let (apart, unclear) = (versions.left_out, versions.unclear);
+        if apart + unclear > 0 {
+            writeln!(
+                out,
+                "clusters without versions because of verdicts: {} left out, {} unclear",
+                count(apart),
+                count(unclear)
+            )?;
+        }
+    }
     if !planned.verdicts_known {
         writeln!(out, "verdicts: unknown; a result in a file does not contain them")?;
     }
     if totals.few > 0 {
         writeln!(out, "left alone: {}; all their copies must stay", count(totals.few))?;
     }
-    if planned.totals.groups > 0 {
+    if !planned.plans.is_empty() {
         let rows = planned.by_rule.iter().map(|(rule, kept)| vec![rule.clone(), count(*kept)]);
-        writeln!(out, "\n{}", table(&["KEPT BY", " DOCUMENTS"], rows))?;
+        if !planned.by_rule.is_empty() {
+            writeln!(out, "\n{}", table(&["KEPT BY", " DOCUMENTS"], rows))?;
+        }
         let rows = planned.plans.values().map(|plan| {
             let totals = &plan.totals;
             vec![plan.site.clone(), count(totals.sets), count(totals.documents), bytes(totals.bytes)]
         });
         writeln!(out, "\n{}", table(&["SITE", " SETS", " WOULD GO", " BYTES"], rows))?;
+    }
+    if let Some((totals, shown)) = &planned.versions {
+        list_versions(shown, totals.contents, out)?;
     }
     list("WOULD GO", &planned.shown, totals.groups, limit, out)?;
     list("TIES, LEFT AS THEY ARE", &planned.ties, totals.ties, limit, out)?;
@@ -73,6 +108,42 @@ pub(super) fn write(planned: &Planned, keep: &Keep, limit: usize, out: &mut impl
         let last = keep.rules.iter().any(|rule| rule.to_string() == "shortest-path");
         let advice = if last { "prefer:SITE" } else { "shortest-path" };
         writeln!(out, "\n  A further rule decides: for example --keep {advice}")?;
+    }
+    Ok(())
+}
+
+fn list_versions(shown: &[Version], all: u64, out: &mut impl Write) -> anyhow::Result<()> {
+    if all == 0 {
+        return Ok(());
+    }
+    writeln!(out, "\nVERSIONS THAT WOULD GO: {}\n", count(all))?;
+    for version in shown {
+        let place = |member: &Member| {
+            let Located { site, repository, path, .. } = &member.document;
+            format!("{site}/{repository}: {}", printable(path.as_bytes()))
+        };
+        writeln!(
+            out,
+            "  {} of {} {} what stays, {} would be lost",
+            bytes(version.shared_bytes),
+            bytes(version.size_bytes),
+            if version.relation == "near" { "are in, and nearly all of," } else { "are in" },
+            bytes(version.lost_bytes)
+        )?;
+        for member in version.kept.iter().take(1) {
+            writeln!(out, "    keep  {}", place(member))?;
+        }
+        for member in version.gone.iter().take(NAMED_MAX) {
+            writeln!(out, "    go    {}", place(member))?;
+        }
+        let rest = version.gone.len().saturating_sub(NAMED_MAX);
+        if rest > 0 {
+            writeln!(out, "    … {} more", count(rest as u64))?;
+        }
+    }
+    let rest = all - shown.len() as u64;
+    if rest > 0 {
+        writeln!(out, "  … {} more; --limit 0 shows all", count(rest))?;
     }
     Ok(())
 }

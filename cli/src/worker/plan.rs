@@ -1,6 +1,10 @@
-//! `cognate worker plan`: checks which entries of a plan still hold at this site.
+//! `cognate worker plan`: checks which entries of a plan still hold at this site, carries them out, and takes that back.
 
+mod apply;
 mod check;
+mod journal;
+mod place;
+mod undo;
 
 use std::path::PathBuf;
 
@@ -9,7 +13,7 @@ use clap::{Args, Subcommand, ValueEnum};
 use super::ConfigArgs;
 use crate::exit::Exit;
 
-/// Checks plans against this site's documents. Nothing is deleted or moved.
+/// Checks plans against this site's documents, carries them out and takes that back. Nothing is ever deleted.
 #[derive(Args, Debug)]
 pub(super) struct PlanArgs {
     #[command(subcommand)]
@@ -20,6 +24,57 @@ pub(super) struct PlanArgs {
 enum PlanCommand {
     /// Read every document of a plan again, and name those that have changed
     Check(CheckArgs),
+    /// Move the documents of a plan to a quarantine folder, and leave links or stubs in their places
+    Apply(ApplyArgs),
+    /// Put back what `apply` moved
+    Undo(UndoArgs),
+}
+
+/// Reads every document of a plan again, and moves those that still hold to a folder of the quarantine, with a journal. In the
+/// place of each stays a link to the document that is kept, or a small text file that says where it is. Without --yes it only
+/// shows what it would do. Nothing is deleted or overwritten; what has changed since the scan is refused, with exit code 3.
+#[derive(Args, Debug)]
+#[command(after_help = "Examples:
+  cognate worker plan apply plan/paris.json --quarantine /srv/quarantine --config worker.toml
+  cognate worker plan apply plan/paris.json --quarantine /srv/quarantine --config worker.toml --yes
+  cognate worker plan undo /srv/quarantine/plan-0123456789ab-1764000000 --config worker.toml")]
+struct ApplyArgs {
+    /// The plan: SITE.json from `cognate plan make`
+    file: PathBuf,
+    /// The folder to move documents to: in no repository, and on their file system
+    #[arg(long, value_name = "DIR")]
+    quarantine: PathBuf,
+    /// What stays in the place of a document
+    #[arg(long, value_enum, default_value = "link")]
+    leave: Leave,
+    /// Move the documents
+    #[arg(long)]
+    yes: bool,
+    #[command(flatten)]
+    config: ConfigArgs,
+}
+
+/// What stays in the place of a document.
+#[derive(Clone, Copy, PartialEq, Eq, ValueEnum, Debug)]
+enum Leave {
+    /// A symbolic link to the kept document where that is at this site, else a stub
+    Link,
+    /// A text file NAME.moved.txt that says where the kept document is
+    Stub,
+    /// Nothing
+    Nothing,
+}
+
+/// Puts every document that `apply` moved back to its place, and removes its link or stub. Refuses documents that have changed
+/// in the quarantine, and places that have something else now; exit code 3 then. It can be run again.
+#[derive(Args, Debug)]
+#[command(after_help = "Example:
+  cognate worker plan undo /srv/quarantine/plan-0123456789ab-1764000000 --config worker.toml")]
+struct UndoArgs {
+    /// The folder that `apply` made in the quarantine folder
+    folder: PathBuf,
+    #[command(flatten)]
+    config: ConfigArgs,
 }
 
 /// Reads every document of this site that a plan names, those that would go and those that stay, and lists the ones that
@@ -55,13 +110,18 @@ enum CheckFormat {
 
 impl PlanArgs {
     pub(super) fn config(&self) -> &ConfigArgs {
-        let PlanCommand::Check(args) = &self.command;
-        &args.config
+        match &self.command {
+            PlanCommand::Check(args) => &args.config,
+            PlanCommand::Apply(args) => &args.config,
+            PlanCommand::Undo(args) => &args.config,
+        }
     }
 }
 
 pub(super) fn run(args: &PlanArgs) -> anyhow::Result<Exit> {
     match &args.command {
         PlanCommand::Check(args) => check::run(args),
+        PlanCommand::Apply(args) => apply::run(args),
+        PlanCommand::Undo(args) => undo::run(args),
     }
 }

@@ -68,7 +68,7 @@ impl PlanFormat {
 
 /// The documents that go at one site.
 fn of_site(report: &Report, keep: &Keep, site: &str) -> Result<PlanFile> {
-    let mut plan = PlanFile::of(report, keep)?.for_site(site);
+    let mut plan = PlanFile::of(report, keep, None)?.for_site(site);
     report.plan::<crate::Error>(keep, |decision| {
         if decision.gone().any(|member| member.document.site == site) {
             plan.add(Set::of(&decision, site));

@@ -2,16 +2,19 @@
 //! or moves a document; the documents' owner carries out the plan.
 //!
 //! A plan is made of *groups* of interchangeable documents: identical sets of the same bytes. Verdicts
-//! about a group, or about a document in it, count before the rules do.
+//! about a group, or about a document in it, count before the rules do. Where a person asks for it, a plan also has
+//! *versions*: documents of which another document has all but a stated number of bytes.
 
 mod rule;
 mod said;
+mod versions;
 
 use std::cmp::Ordering;
 
 pub use self::rule::{Rule, RuleError};
 pub use self::said::Said;
 use self::said::{Around, Bearing, Judged};
+pub use self::versions::{Version, VersionTotals, Versions};
 use crate::error::Error;
 use crate::report::{IdenticalSet, Located, Report};
 

@@ -145,7 +145,7 @@ impl Report {
     }
 
     /// In what the documents of an identical set of a layer are the same.
-    fn tier(&self, layer: usize) -> &'static str {
+    pub(crate) fn tier(&self, layer: usize) -> &'static str {
         if self.views.get(layer).is_some_and(|view| view == "text") { "same text" } else { "same bytes" }
     }
 
@@ -209,7 +209,7 @@ pub(crate) fn is_recognised(row: &Row<'_>) -> rusqlite::Result<Option<bool>> {
 }
 
 /// Columns 3 to 8 of the queries that list documents, and `recognised`.
-fn located(row: &Row<'_>) -> rusqlite::Result<Located> {
+pub(crate) fn located(row: &Row<'_>) -> rusqlite::Result<Located> {
     let (path, path_escaped) = path_of(row.get_ref(3)?.as_blob()?);
     Ok(Located {
         message_id_hash: row.get_ref(8)?.as_blob_or_null()?.map(hex),

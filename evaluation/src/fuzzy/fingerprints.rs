@@ -9,13 +9,19 @@ use crate::methods::{sign, signer};
 use crate::statistics::share;
 use crate::threads::each;
 
-/// The parameters that are compared, the paper's first.
-pub(super) const VARIANTS: [(&str, &str); 4] = [
-    ("r = 3, ρ = 3", "r=3,rho=3"),
-    ("r = 2, ρ = 3", "r=2,rho=3"),
-    ("r = 3, ρ = 3, step 40", "r=3,rho=3,step=40"),
-    ("r = 3, ρ = 3, step 60", "r=3,rho=3,step=60"),
-];
+/// The parameters of the product.
+pub(super) const DEFAULT: &str = "";
+/// Other parameters for passages: narrow and wide intervals.
+pub(super) const OTHERS: [&str; 2] = ["k=18,step=30", "k=10,step=60"];
+/// The numbers of classes that are compared: the paper's range.
+pub(super) const CLASSES: [u32; 6] = [10, 14, 18, 22, 26, 30];
+/// The numbers of intervals and the distances between their bounds that are compared.
+pub(super) const INTERVALS: [(u32, u32); 5] = [(2, 30), (3, 30), (3, 45), (3, 60), (3, 75)];
+
+/// The parameters as a reader sees them.
+pub(super) fn name(param: &str) -> String {
+    if param.is_empty() { "default".to_owned() } else { param.replace(',', ", ") }
+}
 
 /// The signatures of texts, in their order.
 pub(super) fn fingerprints(method: &Method, texts: &[&[u8]]) -> Result<Vec<Signature>, Error> {

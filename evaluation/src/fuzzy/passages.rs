@@ -2,14 +2,14 @@
 
 use std::collections::{HashMap, HashSet};
 
-use cognate_fingerprint::{Method, Signature};
+use cognate_fingerprint::{Method, Signature, cosine_of_features};
 
 use crate::document::Document;
 use crate::error::Error;
 use crate::figure::{Axis, Figure, Panel, Style};
 use crate::findings::{Agreement, Findings, Table};
-use crate::fuzzy::fingerprints::{VARIANTS, fingerprints};
-use crate::fuzzy::vectors::{SIMILAR, cosine, vectors};
+use crate::fuzzy::fingerprints::{DEFAULT, OTHERS, fingerprints, name};
+use crate::fuzzy::vectors::{SIMILAR, counted};
 use crate::methods::method;
 use crate::rng::Rng;
 use crate::setting::Setting;
@@ -30,14 +30,14 @@ pub(super) fn passages(setting: &Setting<'_>, documents: &[Document], findings: 
         return Ok(());
     }
     let mut curves = Vec::new();
-    for (name, param) in [VARIANTS[0], VARIANTS[3]] {
+    for param in [DEFAULT, OTHERS[0], OTHERS[1]] {
         let method = method("fuzzy", param)?;
         let known = fingerprints(&method, &all.iter().map(Vec::as_slice).collect::<Vec<_>>())?;
         let mut curve = Curve::new();
         for edits in EDITS {
             curve.push((edits as f64, plant(setting, &method, (&all, &known), planted, edits)?));
         }
-        curves.push((name, curve));
+        curves.push((name(param), curve));
     }
     tabulate(&curves, planted, findings);
     draw(&curves, planted, findings);
@@ -59,7 +59,7 @@ fn split(documents: &[Document], most: usize) -> Vec<Vec<u8>> {
     all
 }
 
-fn tabulate(curves: &[(&str, Curve)], planted: usize, findings: &mut Findings) {
+fn tabulate(curves: &[(String, Curve)], planted: usize, findings: &mut Findings) {
     let mut table = Table::new(
         "fuzzy-passages",
         "Planted passages of 150 words, by the share of their words that was replaced",
@@ -77,7 +77,7 @@ fn tabulate(curves: &[(&str, Curve)], planted: usize, findings: &mut Findings) {
     for (name, curve) in curves {
         for (edits, found) in curve {
             table.row([
-                (*name).into(),
+                name.as_str().into(),
                 (edits / 100.0).into(),
                 planted.into(),
                 share(found.candidates, planted).into(),
@@ -91,7 +91,7 @@ fn tabulate(curves: &[(&str, Curve)], planted: usize, findings: &mut Findings) {
     findings.tables.push(table);
 }
 
-fn draw(curves: &[(&str, Curve)], planted: usize, findings: &mut Findings) {
+fn draw(curves: &[(String, Curve)], planted: usize, findings: &mut Findings) {
     let mut panel = Panel::new(
         "planted passages",
         Axis::linear("words replaced, %").between(0.0, 50.0),
@@ -111,18 +111,18 @@ fn draw(curves: &[(&str, Curve)], planted: usize, findings: &mut Findings) {
     findings.figures.push(Figure::new("fuzzy-passages", "Planted and edited passages (3.1, plagiarism)", vec![panel]));
 }
 
-fn compare(curves: &[(&str, Curve)], planted: usize, findings: &mut Findings) {
+fn compare(curves: &[(String, Curve)], planted: usize, findings: &mut Findings) {
     let recalls = |curve: &[(f64, Planted)]| {
         let each = curve.iter().map(|(edits, found)| format!("{edits} %: {}", per_cent(share(found.found, planted))));
         each.collect::<Vec<_>>().join(", ")
     };
     let at_ten = |curve: &[(f64, Planted)]| share(curve[2].1.found, planted);
-    let best = at_ten(&curves[0].1).max(at_ten(&curves[1].1));
     findings.compare(
         "3.1: short passages, slightly modified, are discovered",
         "\"ideally suited to discover copied and slightly modified passages\"",
+        "by default at least 80 % with 10 % of their words replaced",
         curves.iter().map(|(name, curve)| format!("{name}: recall by words replaced {}", recalls(curve))).collect::<Vec<_>>().join("; "),
-        if best >= 0.8 { Agreement::Yes } else if best >= 0.3 { Agreement::Partly } else { Agreement::No },
+        Agreement::of(at_ten(&curves[0].1) >= 0.8),
         "a passage of 150 words has a few words a class: replacing some moves it into other intervals; wider intervals find \
          more and propose more",
     );
@@ -131,6 +131,7 @@ fn compare(curves: &[(&str, Curve)], planted: usize, findings: &mut Findings) {
     findings.compare(
         "candidates are verified in the vector space",
         "in-depth analysis of all candidates",
+        "by default at least 90 % of what is verified is right",
         format!(
             "precision {} before and {} after, of unedited passages under {}",
             per_cent(share(unedited.right, unedited.candidates)),
@@ -138,7 +139,7 @@ fn compare(curves: &[(&str, Curve)], planted: usize, findings: &mut Findings) {
             curves[0].0
         ),
         Agreement::of(precision >= 0.9),
-        "verified: a cosine similarity of at least 0.4; right: the source, or a passage that is as good as the source (0.8)",
+        "verified: a cosine similarity of at least 0.5, the default threshold of a scan; right: the source, or a passage that is as good as the source (0.8)",
     );
 }
 
@@ -169,7 +170,8 @@ fn plant(
     let edited: Vec<Vec<u8>> = chosen.iter().map(|number| replaced(all, *number, edits, &mut rng)).collect();
     let queries = fingerprints(method, &edited.iter().map(Vec::as_slice).collect::<Vec<_>>())?;
     let texts: Vec<&[u8]> = all.iter().chain(&edited).map(Vec::as_slice).collect();
-    let vectors = vectors(&texts);
+    let counted = counted(&texts)?;
+    let cosine = |a: usize, b: usize| cosine_of_features(&counted[a], &counted[b]).unwrap_or(0.0);
     let mut planted = Planted::default();
     for (place, (source, query)) in chosen.iter().zip(&queries).enumerate() {
         let met: HashSet<usize> =
@@ -177,9 +179,9 @@ fn plant(
         planted.found += usize::from(met.contains(source));
         planted.candidates += met.len();
         for other in met {
-            let right = usize::from(cosine(&vectors[other], &vectors[*source]) >= SIMILAR);
+            let right = usize::from(cosine(other, *source) >= SIMILAR);
             planted.right += right;
-            if cosine(&vectors[other], &vectors[all.len() + place]) >= 0.4 {
+            if cosine(other, all.len() + place) >= 0.5 {
                 planted.verified += 1;
                 planted.verified_right += right;
             }

@@ -141,6 +141,7 @@ fn aims(findings: &mut Findings, corpus: &Corpus) {
     findings.compare(
         &format!("{name}: median error"),
         "at most 4 points",
+        "",
         format!("{:.1}", errors.median),
         Agreement::of(errors.median <= ERROR_MEDIAN_MAX),
         why(format!("{:.1}", before.median)),
@@ -148,6 +149,7 @@ fn aims(findings: &mut Findings, corpus: &Corpus) {
     findings.compare(
         &format!("{name}: error at the 90th percentile"),
         "at most 15 points",
+        "",
         format!("{:.1}", errors.p90),
         Agreement::of(errors.p90 <= ERROR_P90_MAX),
         why(format!("{:.1}", before.p90)),
@@ -155,9 +157,10 @@ fn aims(findings: &mut Findings, corpus: &Corpus) {
     findings.compare(
         &format!("{name}: truly half or more, reported less"),
         "at most 2 % of the pairs",
+        "",
         format!("{} of {}", errors.reported_less, errors.half),
         match errors.half {
-            0 => Agreement::Open,
+            0 => Agreement::Other,
             half => Agreement::of(share(errors.reported_less, half) <= LESS_THAN_HALF_MAX),
         },
         why(before.reported_less.to_string()),
@@ -165,8 +168,9 @@ fn aims(findings: &mut Findings, corpus: &Corpus) {
     findings.compare(
         &format!("{name}: unrelated pairs, reported above the truth at the 90th percentile"),
         "at most 2 points",
+        "",
         errors.excess_p90.map_or_else(|| "no pairs".to_owned(), |excess| format!("{excess:.1}")),
-        errors.excess_p90.map_or(Agreement::Open, |excess| Agreement::of(excess <= EXCESS_P90_MAX)),
+        errors.excess_p90.map_or(Agreement::Other, |excess| Agreement::of(excess <= EXCESS_P90_MAX)),
         before.excess_p90.map_or_else(String::new, |excess| why(format!("{excess:.1}"))),
     );
 }

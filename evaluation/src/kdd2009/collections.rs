@@ -223,35 +223,30 @@ fn compare(all: &[Collection], findings: &mut Findings) {
         let above = |pair: &&Pair| pair.reported.iter().any(|similarity| *similarity > THRESHOLD);
         let union: Vec<&Pair> = pairs.iter().filter(above).collect();
         let correct = union.iter().filter(|pair| pair.truth >= THRESHOLD).count();
-        findings.compare(
-            &format!("Table 2, {name}, above 70 %"),
-            paper[place],
-            format!("reported {} of {}; correct {} of {correct}", describe(|found| found.0), union.len(), describe(|found| found.1)),
-            match counts.iter().map(|found| found.1).collect::<Vec<_>>()[..] {
+        findings.compare(&format!("Table 2, {name}, above 70 %"), paper[place], "Mod reports as many correct pairs as Min or more, and Min more than the others", format!("reported {} of {}; correct {} of {correct}", describe(|found| found.0), union.len(), describe(|found| found.1)), match counts.iter().map(|found| found.1).collect::<Vec<_>>()[..] {
                 [mods, mins, sketches, chunks] if mods >= mins && mins >= sketches.max(chunks) => Agreement::Yes,
-                [mods, mins, sketches, chunks] if mods.max(mins) >= sketches.max(chunks) => Agreement::Partly,
                 _ => Agreement::No,
-            },
-            "the order is compared (Mod, Min, then the others): other documents, other numbers. That Mod reports most pairs of short documents is the spread of small samples: \
-             about ten features a document",
-        );
+            }, "the order is compared (Mod, Min, then the others): other documents, other numbers. That Mod reports most pairs of short documents is the spread of small samples: \
+             about ten features a document");
         let by_all = union.iter().filter(|pair| pair.reported.iter().all(|similarity| *similarity > THRESHOLD)).count();
         findings.compare(
             &format!("{name}: reported by all four"),
             by_all_paper[place],
+            "a share within 10 points of the paper's",
             format!("{by_all} of {}", union.len()),
-            Agreement::of(by_all < union.len() * 9 / 10),
+            Agreement::of((by_all as f64 / union.len().max(1) as f64 - [12.0 / 65.0, 45.0 / 81.0][place]).abs() <= 0.1),
             "near the threshold each draws its own sample",
         );
         let wrong: Vec<usize> = counts.iter().map(|found| found.0 - found.1).collect();
         findings.compare(
             &format!("{name}: false positives"),
             ["13 of Mod, 1 of Min, 0 of Sketch, 1 of BSW", "none"][place],
+            ["Mod has the most", "none"][place],
             format!("Mod/Min/Sketch/BSW {}", wrong.iter().map(ToString::to_string).collect::<Vec<_>>().join("/")),
             if place == 0 {
-                Agreement::of(wrong[0] >= wrong[1].max(wrong[2]))
+                Agreement::of(wrong[0] >= *wrong.iter().max().unwrap_or(&0))
             } else {
-                Agreement::of(wrong.iter().sum::<usize>() * 20 <= counts.iter().map(|found| found.0).sum())
+                Agreement::of(wrong.iter().all(|count| *count == 0))
             },
             "few features of short documents fall on what a loose template has in common",
         );
@@ -268,12 +263,13 @@ fn compare(all: &[Collection], findings: &mut Findings) {
         findings.compare(
             "false positives are of short documents",
             "all of them",
+            "Mod is less precise among the short documents",
             format!(
                 "precision of Mod_100: {} short{example}, {} longer",
                 per_cent(precision(in_short)),
                 per_cent(precision(in_long))
             ),
-            Agreement::of(precision(in_short) <= precision(in_long) + 0.005),
+            Agreement::of(precision(in_short) < precision(in_long)),
             "the longer the document, the more samples",
         );
     }

@@ -107,18 +107,20 @@ fn compare(by_mod: &[Pairs], by_bsw: &[Pairs], four: &[Pairs], findings: &mut Fi
     findings.compare(
         "Fig. 3(a): Mod_100 at w = 5",
         "more than 5 % of the pairs above 20 %, some nearly 30 %",
+        "more than 5 % of the pairs above 20 %, and the greatest at most 40 %",
         format!(
             "{} of the pairs above 20 %, the greatest {}",
             per_cent(above_20),
             per_cent(narrow.all.iter().copied().fold(0.0, f64::max))
         ),
-        Agreement::of(above_20 > 0.05),
+        Agreement::of(above_20 > 0.05 && narrow.all.iter().all(|similarity| *similarity <= 0.4)),
         "five bytes are less than a word: all English has them in common",
     );
     let overlap = |pairs: &Pairs| pairs.share_of(|similarity| similarity > 0.0);
     findings.compare(
         "Fig. 3: at w = 5 and 10 practically every pair overlaps",
         "practically any pair",
+        "at least 95 % of the pairs, at both windows, with both algorithms",
         format!(
             "Mod_100: {} and {}; BSW_400: {} and {}; at w = 20: {} and {}",
             per_cent(overlap(narrow)),
@@ -128,7 +130,7 @@ fn compare(by_mod: &[Pairs], by_bsw: &[Pairs], four: &[Pairs], findings: &mut Fi
             per_cent(overlap(twenty)),
             per_cent(overlap(&by_bsw[2]))
         ),
-        Agreement::of(overlap(narrow) > 0.95 && overlap(ten) > 0.9 && overlap(twenty) < overlap(ten)),
+        Agreement::of([narrow, ten, &by_bsw[0], &by_bsw[1]].iter().all(|pairs| overlap(pairs) >= 0.95)),
         "from w = 20 on a window is several words",
     );
     let falls = by_mod.windows(2).all(|pair| mean(&pair[1].all) <= mean(&pair[0].all) + 1e-9);
@@ -137,19 +139,14 @@ fn compare(by_mod: &[Pairs], by_bsw: &[Pairs], four: &[Pairs], findings: &mut Fi
     findings.compare(
         "a wider window leaves less overlap; 20 is a good trade",
         "Fig. 3",
+        "the mean falls at every step, and is below 1 % at w = 20",
         format!("mean similarity by w: {}", described.join(", ")),
-        Agreement::of(falls),
+        Agreement::of(falls && mean(&twenty.all) < 0.01),
         "most of the fall is done at w = 20; Fig. 2 is why not to go further",
     );
     let slight = |pairs: &Pairs| pairs.share_of(|similarity| similarity > 0.0 && similarity < 0.04);
     let (of_mod, of_bsw) = (slight(&four[1]), slight(&four[3]));
-    findings.compare(
-        "Fig. 4: pairs that are slightly similar (above 0, below 4 %)",
-        "28 % with Mod_100, 10 % with BSW_100",
-        four.iter().map(|pairs| format!("{} {}", pairs.name, per_cent(slight(pairs)))).collect::<Vec<_>>().join(", "),
-        if of_mod > 1.5 * of_bsw { Agreement::Yes } else { Agreement::Partly },
-        "BSW keeps the smallest of each chunk, and two documents have the same smallest only where a whole neighbourhood \
+    findings.compare("Fig. 4: pairs that are slightly similar (above 0, below 4 %)", "28 % with Mod_100, 10 % with BSW_100", "both within 10 points of the paper", four.iter().map(|pairs| format!("{} {}", pairs.name, per_cent(slight(pairs)))).collect::<Vec<_>>().join(", "), Agreement::of((of_mod - 0.28).abs() <= 0.1 && (of_bsw - 0.1).abs() <= 0.1), "BSW keeps the smallest of each chunk, and two documents have the same smallest only where a whole neighbourhood \
          is the same; here speeches and manuals have more phrases in common than the paper's reports, so that all figures \
-         are higher",
-    );
+         are higher");
 }

@@ -1,6 +1,6 @@
 //! The research corpus: a hundred documents of 9 to 540 KB in order of their length, and their versions with edits.
 
-use cognate_fingerprint::{Method, Signature};
+use cognate_fingerprint::{Method, Signature, window_hashes};
 
 use crate::corpus::{Selection, load};
 use crate::document::Document;
@@ -10,11 +10,15 @@ use crate::kdd2009::edits::{Edit, Spread, edited, words};
 use crate::methods::{resemblance, sign, signer};
 use crate::rng::Rng;
 use crate::setting::Setting;
-use crate::statistics::mean;
+use crate::statistics::{mean, share};
 use crate::threads::each;
 use crate::truth::jaccard;
 
 const DOCUMENTS: usize = 100;
+/// The width of the windows by which documents are different, in bytes.
+const SHARE_WIDTH: usize = 20;
+/// The share of a document's windows from which on it is not different from another.
+const SHARE_MAX: f64 = 0.1;
 const BYTES_MIN: usize = 9 << 10;
 const BYTES_MAX: usize = 540 << 10;
 
@@ -57,13 +61,15 @@ pub(crate) fn documents(setting: &Setting<'_>, findings: &mut Findings) -> Resul
     let mut found = load(&setting, &selection, 160, 50_000)?;
     found.retain(|document| (BYTES_MIN..=BYTES_MAX).contains(&document.bytes.len()) && !document.bytes.contains(&0));
     found.sort_by(|a, b| (a.bytes.len(), &a.path).cmp(&(b.bytes.len(), &b.path)));
-    found.dedup_by(|a, b| a.bytes == b.bytes);
+    let all = found.len();
+    let mut found = different(found);
+    let left_out = all - found.len();
     let count = found.len();
     if count < 10 {
         return Err(setting.corpus_lacks(format!("{count} texts of 9 to 540 KB"), "at least 10, better 100"));
     }
     let documents: Vec<Document> = if count <= DOCUMENTS {
-        found
+        std::mem::take(&mut found)
     } else {
         let keep: std::collections::BTreeSet<usize> =
             (0..DOCUMENTS).map(|number| number * (count - 1) / (DOCUMENTS - 1)).collect();
@@ -73,6 +79,17 @@ pub(crate) fn documents(setting: &Setting<'_>, findings: &mut Findings) -> Resul
     let lengths: Vec<f64> = documents.iter().map(|document| document.bytes.len() as f64 / 1024.0).collect();
     findings.fact("corpus", setting.corpus_name());
     findings.fact("documents", documents.len());
+    let greatest = greatest_share(&documents);
+    assert!(greatest < SHARE_MAX, "the choice leaves out whatever is more alike");
+    findings.fact(
+        "all different",
+        format!(
+            "no document has {:.0} % of its windows of {SHARE_WIDTH} bytes in common with another, counted exactly; the \
+             greatest share is {:.1} %; {left_out} of {all} texts were left out for that",
+            100.0 * SHARE_MAX,
+            100.0 * greatest
+        ),
+    );
     findings.fact(
         "lengths",
         format!(
@@ -84,6 +101,45 @@ pub(crate) fn documents(setting: &Setting<'_>, findings: &mut Findings) -> Resul
         ),
     );
     Ok(documents)
+}
+
+/// The documents of which none has [`SHARE_MAX`] of its windows in common with one that comes before it and was kept, and none
+/// before it with it. They come in order of their length.
+fn different(documents: Vec<Document>) -> Vec<Document> {
+    let mut kept: Vec<(Document, Vec<u64>)> = Vec::new();
+    for document in documents {
+        let windows = window_set(&document.bytes);
+        if kept.iter().all(|(_, other)| share_in_common(other, &windows) < SHARE_MAX) {
+            kept.push((document, windows));
+        }
+    }
+    kept.into_iter().map(|(document, _)| document).collect()
+}
+
+/// The greatest share of any document's windows that another one has, of all pairs.
+fn greatest_share(documents: &[Document]) -> f64 {
+    let windows: Vec<Vec<u64>> = documents.iter().map(|document| window_set(&document.bytes)).collect();
+    let pairs = (0..windows.len()).flat_map(|a| (a + 1..windows.len()).map(move |b| (a, b)));
+    pairs.map(|(a, b)| share_in_common(&windows[a], &windows[b])).fold(0.0, f64::max)
+}
+
+/// The windows of a document, ascending, each once.
+fn window_set(bytes: &[u8]) -> Vec<u64> {
+    let mut windows: Vec<u64> = window_hashes(bytes, SHARE_WIDTH).collect();
+    windows.sort_unstable();
+    windows.dedup();
+    windows
+}
+
+/// The share of the windows of the document with fewer that both have, 0 to 1.
+fn share_in_common(a: &[u64], b: &[u64]) -> f64 {
+    let (mut at_a, mut at_b, mut common) = (0, 0, 0);
+    while let (Some(x), Some(y)) = (a.get(at_a), b.get(at_b)) {
+        common += usize::from(x == y);
+        at_a += usize::from(x <= y);
+        at_b += usize::from(y <= x);
+    }
+    share(common, a.len().min(b.len()))
 }
 
 /// The numbers of edits: all of the paper's 1 to 50, or some of them.

@@ -97,8 +97,9 @@ fn compare(algorithms: &[Algorithm], edited: &Edited, errors: &[(f64, f64, f64, 
     findings.compare(
         "Fig. 5: on average the size of the sample matters little",
         "not much impact, Sketch and BSW",
+        "the curves of both algorithms at most 3 points apart",
         format!("curves at most {} (Sketch) and {} (BSW) apart", per_cent(apart(0)), per_cent(apart(2))),
-        if apart(0).max(apart(2)) < 0.03 { Agreement::Yes } else { Agreement::Partly },
+        Agreement::of(apart(0).max(apart(2)) <= 0.03),
         "the mean of a hundred documents evens out what each misses",
     );
     for (first, paper) in
@@ -108,6 +109,7 @@ fn compare(algorithms: &[Algorithm], edited: &Edited, errors: &[(f64, f64, f64, 
         findings.compare(
             &format!("Fig. 6: {} is erratic, {} is not", algorithms[first].name, algorithms[first + 1].name),
             paper,
+            "the smaller sample has more than 1.5 times the error",
             format!("error of one document {} against {}", per_cent(few.1), per_cent(many.1)),
             Agreement::of(few.1 > 1.5 * many.1),
             "standard deviation from the exact similarity; ten times the sample should give about a third",
@@ -116,6 +118,7 @@ fn compare(algorithms: &[Algorithm], edited: &Edited, errors: &[(f64, f64, f64, 
     findings.compare(
         "Fig. 6: Sketch_10 often misses all differences",
         "in many cases 100 %",
+        "more than 20 % of the documents",
         format!("{} of the documents; Sketch_100: {}", per_cent(errors[0].4), per_cent(errors[1].4)),
         Agreement::of(errors[0].4 > 0.2),
         "ten places agree by chance where nearly all windows are in common",
@@ -124,6 +127,7 @@ fn compare(algorithms: &[Algorithm], edited: &Edited, errors: &[(f64, f64, f64, 
     findings.compare(
         "short documents suffer most",
         "especially pronounced",
+        "the shorter half has the larger error under all four",
         format!(
             "error of the shorter and the longer half: {}",
             [0, 2, 4, 6]
@@ -135,7 +139,7 @@ fn compare(algorithms: &[Algorithm], edited: &Edited, errors: &[(f64, f64, f64, 
                 ))
                 .join("; ")
         ),
-        if worse == 4 { Agreement::Yes } else { Agreement::Partly },
+        Agreement::of(worse == 4),
         "fewer windows, of which more were edited; for BSW and Mod also fewer samples",
     );
 }

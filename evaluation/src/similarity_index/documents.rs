@@ -55,9 +55,22 @@ pub(crate) fn fifteen(setting: &Setting<'_>) -> Result<Vec<Document>, Error> {
             });
         };
         let bytes = fs::read(path).map_err(Error::io("read", path))?;
-        documents.push(Document { path: name.to_owned(), bytes });
+        documents.push(Document { path: name.to_owned(), bytes: as_text(bytes) });
     }
     Ok(documents)
+}
+
+/// A program among the documents as the paper's program read it: a text in which each byte is a letter of ISO 8859-1. Control
+/// characters end words. A text stays as it is.
+fn as_text(bytes: Vec<u8>) -> Vec<u8> {
+    if !bytes.contains(&0) {
+        return bytes;
+    }
+    let letter = |byte: u8| match char::from(byte) {
+        letter if letter.is_control() => ' ',
+        letter => letter,
+    };
+    bytes.into_iter().map(letter).collect::<String>().into_bytes()
 }
 
 /// Texts of the paper's lengths that contain each other as its documents do.
@@ -84,12 +97,18 @@ fn substitutes(seed: u64) -> Vec<Document> {
         grievances,
         declaration,
         text(3_632),
-        text(18_468),
+        program(text(9_234)),
         text(1_473),
         text(3_115),
     ];
     let document = |(name, text): (&&str, String)| Document { path: (*name).to_owned(), bytes: text.into_bytes() };
     NAMES.iter().zip(texts).map(document).collect()
+}
+
+/// What is read of a program: names and sentences between bytes that are no letters.
+fn program(text: String) -> String {
+    let bytes = text.into_bytes().into_iter().flat_map(|byte| [byte, if byte == b' ' { 0 } else { byte }]);
+    String::from_utf8(as_text(bytes.collect())).expect("letters of ISO 8859-1 are written in UTF-8")
 }
 
 /// At most `count` other texts of the corpus, chosen by their names, so that versions of a document are taken together. If
@@ -141,6 +160,12 @@ mod tests {
             (text("usDOI.txt").len(), text("usDOI-1.txt").len(), text("usDOI-Grievances.txt").len()),
             (8179, 8147, 4093)
         );
+    }
+
+    #[test]
+    fn a_program_is_read_as_letters_and_its_control_characters_end_words() {
+        assert_eq!(as_text(b"ab\0cd\x01\xe9f".to_vec()), "ab cd éf".as_bytes());
+        assert_eq!(as_text(b"a text\n".to_vec()), b"a text\n");
     }
 
     #[test]

@@ -65,9 +65,8 @@ pub(super) fn index_all(
     documents: &[Document],
 ) -> Result<Run, Error> {
     let mut signer = signer(&index_method(way, (k, w), signed)?);
-    // A program among them is binary and has no words. It has no index, as a text that is too short.
-    let index = |document: &Document| sign(&mut signer, &document.bytes).ok().and_then(|signature| signature.index);
-    let indexes: Vec<Option<i128>> = documents.iter().map(index).collect();
+    let indexes: Vec<Option<i128>> =
+        documents.iter().map(|document| Ok(sign(&mut signer, &document.bytes)?.index)).collect::<Result<_, Error>>()?;
     let score = Score::of(&indexes);
     Ok(Run { way, k, signed, indexes, score })
 }
@@ -80,6 +79,29 @@ pub(super) fn hash(signed: bool) -> &'static str {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::setting::Setting;
+    use crate::similarity_index::documents::{NAMES, fifteen};
+    use crate::similarity_index::paper::BEST;
+
+    #[test]
+    fn each_of_the_fifteen_has_an_index_under_the_five_best_of_the_paper() {
+        let progress = |_: &str, _, _| true;
+        let setting =
+            Setting { corpus: None, pairs: &[], office_set: false, full: false, seed: 1, progress: &progress };
+        let documents = fifteen(&setting).unwrap();
+        for (way, k, ..) in BEST {
+            let run = index_all(Formula::parse(way).unwrap(), (k, 25), true, &documents).unwrap();
+            for (index, name) in run.indexes.iter().zip(NAMES) {
+                assert!(index.is_some(), "{way} k = {k}: {name}");
+            }
+        }
+    }
+
+    #[test]
+    fn a_document_that_cannot_be_read_ends_the_experiment() {
+        let binary = [Document { path: "p".to_owned(), bytes: b"a\0b".to_vec() }];
+        assert!(index_all(Formula::parse("43B").unwrap(), (4, 5), true, &binary).is_err());
+    }
 
     #[test]
     fn there_are_45_cells_that_should_be_hits() {

@@ -45,14 +45,9 @@ pub(super) fn add(runs: &[Run], findings: &mut Findings) {
     findings.compare(
         "Tables 10 to 24: hits within the zones",
         "15 matrices, 205 cells",
+        "90 % of the cells are the same, signed",
         format!("{} of the cells are the same signed, {} unsigned", per_cent(signed), per_cent(unsigned)),
-        if signed > 0.9 {
-            Agreement::Yes
-        } else if signed.max(unsigned) > 0.7 {
-            Agreement::Partly
-        } else {
-            Agreement::No
-        },
+        Agreement::of(signed >= 0.9),
         "cell by cell in the table below",
     );
 }

@@ -2,8 +2,10 @@
 //!
 //! Source: B. Stein, S. Meyer zu Eissen, "Fingerprint-based similarity search and its applications"; B. Stein,
 //! "Fuzzy-fingerprints for text-based information retrieval" (2005). The words of a document or passage, less stop words,
-//! fall into 18 classes by their first letter. The share of each class is compared with the expected one (`frequencies/`),
-//! the relative deviation falls into one of r intervals, and the 18 intervals are one number: a feature. Several schemes of
+//! fall into k classes by their first letter: the k letters that are most frequent, the paper's 18 by default. Above 26, the
+//! k - 26 most frequent letters are two classes each, by the second letter of the word. The share of each class is compared
+//! with the expected one (`frequencies/`), the relative deviation falls into one of r intervals, and the k intervals are one
+//! number: a feature. Several schemes of
 //! intervals give as many features. Two texts with a feature in common are candidates; [`cosine`](crate::cosine) decides
 //! if they are alike. The order of the words does not matter.
 //!
@@ -16,11 +18,39 @@ use crate::signature::{Shortage, Tagger, UnsupportedDocument};
 use crate::stop_words::is_stop_word;
 use crate::text::{Token, Words};
 
-/// The expected words in a million that begin with each letter; 0 for the letters that are no class.
-const EXPECTED: [u32; 26] = [
-    62_494, 53_554, 90_594, 49_294, 42_353, 54_677, 46_685, 37_689, 30_214, 0, 0, 56_615, 58_336, 28_604, 26_942,
-    78_999, 0, 54_367, 119_145, 65_620, 0, 0, 43_818, 0, 0, 0,
+/// The expected words that begin with each letter, those whose second letter comes before m first, then all others; in a
+/// million of the words that begin with one of the paper's 18 letters.
+const EXPECTED: [[u32; 2]; 26] = [
+    [27_795, 34_699],
+    [31_997, 21_557],
+    [42_382, 48_212],
+    [36_527, 12_767],
+    [10_668, 31_685],
+    [32_345, 22_332],
+    [19_566, 27_119],
+    [23_264, 14_425],
+    [3_489, 26_725],
+    [4_259, 6_914],
+    [8_214, 6_082],
+    [39_706, 16_909],
+    [42_366, 15_970],
+    [20_287, 8_317],
+    [8_986, 17_956],
+    [39_947, 39_052],
+    [95, 3_436],
+    [44_028, 10_339],
+    [58_830, 60_315],
+    [38_278, 27_342],
+    [1_074, 14_095],
+    [9_386, 2_511],
+    [30_137, 13_681],
+    [206, 507],
+    [6_608, 2_286],
+    [607, 454],
 ];
+
+/// The words that begin with each letter: those whose second letter comes before m, and all others.
+type Counts = [[u32; 2]; 26];
 
 /// Documents with fewer words have no features: the papers leave them out.
 pub(crate) const WORDS_LEAST: u32 = 50;
@@ -28,6 +58,8 @@ pub(crate) const WORDS_LEAST: u32 = 50;
 /// The parameters of `fuzzy`.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Fuzzy {
+    /// The number of classes of words, 10 to 30.
+    pub k: u32,
     /// The number of intervals of deviations, 2 or 3.
     pub r: u32,
     /// The number of schemes of intervals, 1 to 16; each gives a feature.
@@ -41,17 +73,36 @@ pub struct Fuzzy {
 
 impl Fuzzy {
     /// The number of a passage under scheme `scheme`, 1 to `rho`: the sum of interval · r^class over the classes.
-    fn number(self, scheme: u32, counts: &[u32; 26]) -> u64 {
-        let total: i128 = classes(counts).map(|(count, _)| i128::from(count)).sum();
-        classes(counts)
+    fn number(self, scheme: u32, counts: &Counts) -> u64 {
+        let classes = self.classes(counts);
+        let total: i128 = classes.iter().map(|(count, _)| i128::from(*count)).sum();
+        let expected_total: i128 = classes.iter().map(|(_, expected)| i128::from(*expected)).sum();
+        classes
+            .into_iter()
             .fold((0, 1), |(sum, power), (count, expected)| {
-                // The deviation of count / total from expected / 10^6 in per cent of the latter, times both denominators.
+                // The deviation of count / total from expected / expected_total in per cent of the latter, times both denominators.
                 let usual = i128::from(expected) * total;
-                let deviation = (i128::from(count) * 1_000_000 - usual) * 100;
+                let deviation = (i128::from(count) * expected_total - usual) * 100;
                 let interval = self.interval(scheme, deviation, usual);
                 (sum + interval * power, power * u64::from(self.r))
             })
             .0
+    }
+
+    /// The counts and the expected words of the classes, in the order of the alphabet.
+    fn classes(self, counts: &Counts) -> Vec<(u32, u32)> {
+        let mut letters: Vec<usize> = (0..26).collect();
+        letters.sort_by_key(|letter| std::cmp::Reverse(EXPECTED[*letter].iter().sum::<u32>()));
+        let whole = self.k.min(26) as usize;
+        let divided = self.k as usize - whole;
+        let mut classes: Vec<(usize, bool)> = letters.into_iter().zip((0..whole).map(|rank| rank < divided)).collect();
+        classes.sort_unstable();
+        let of = |(letter, is_divided): (usize, bool)| {
+            let halves = [0, 1].map(|half| (counts[letter][half], EXPECTED[letter][half]));
+            let both = (halves[0].0.saturating_add(halves[1].0), halves[0].1 + halves[1].1);
+            if is_divided { halves.to_vec() } else { vec![both] }
+        };
+        classes.into_iter().flat_map(of).collect()
     }
 
     fn interval(self, scheme: u32, deviation: i128, usual: i128) -> u64 {
@@ -61,11 +112,6 @@ impl Fuzzy {
             _ => u64::from(deviation >= -bound(scheme)) + u64::from(deviation > bound(scheme)),
         }
     }
-}
-
-/// The counts and expected shares of the letters that are classes.
-fn classes(counts: &[u32; 26]) -> impl Iterator<Item = (u32, u32)> {
-    counts.iter().copied().zip(EXPECTED).filter(|(_, expected)| *expected > 0)
 }
 
 /// Counts the first letters of a text's words.
@@ -85,7 +131,7 @@ impl FuzzyExtractor {
 /// The passage so far, and the numbers of the earlier ones.
 struct Passages {
     fuzzy: Fuzzy,
-    counts: [u32; 26],
+    counts: Counts,
     /// Words of the passage so far, stop words too.
     words: u32,
     words_in_all: u64,
@@ -95,7 +141,7 @@ struct Passages {
 
 impl Passages {
     fn new(fuzzy: Fuzzy) -> Passages {
-        Passages { fuzzy, counts: [0; 26], words: 0, words_in_all: 0, numbers: Vec::new() }
+        Passages { fuzzy, counts: Counts::default(), words: 0, words_in_all: 0, numbers: Vec::new() }
     }
 
     fn take(&mut self, token: Token<'_>) {
@@ -104,7 +150,9 @@ impl Passages {
         self.words = self.words.saturating_add(1);
         let letter = word[0].wrapping_sub(b'a');
         if letter < 26 && !is_stop_word(word) {
-            self.counts[usize::from(letter)] = self.counts[usize::from(letter)].saturating_add(1);
+            let half = usize::from(!word.get(1).is_some_and(|second| (b'a'..b'm').contains(second)));
+            let count = &mut self.counts[usize::from(letter)][half];
+            *count = count.saturating_add(1);
         }
         if self.fuzzy.words > 0 && self.words == self.fuzzy.words {
             self.end();
@@ -114,7 +162,9 @@ impl Passages {
     /// Ends the passage. It has no number if it is too short, or if it has no word of any class.
     fn end(&mut self) {
         let counts = std::mem::take(&mut self.counts);
-        if std::mem::take(&mut self.words) >= WORDS_LEAST && classes(&counts).any(|(count, _)| count > 0) {
+        if std::mem::take(&mut self.words) >= WORDS_LEAST
+            && self.fuzzy.classes(&counts).iter().any(|(count, _)| *count > 0)
+        {
             self.numbers.extend((1..=self.fuzzy.rho).map(|scheme| (scheme, self.fuzzy.number(scheme, &counts))));
         }
     }
@@ -152,22 +202,31 @@ impl Extractor for FuzzyExtractor {
 mod tests {
     use super::*;
 
+    const FUZZY: Fuzzy = Fuzzy { k: 18, r: 3, rho: 3, step: 20, words: 0 };
+
     #[test]
     fn the_expected_shares_are_those_of_the_table() {
-        let table = include_str!("../../frequencies/prefix18.tsv");
-        let mut shares = [0; 26];
-        for line in table.lines() {
-            let (letter, share) = line.split_once('\t').unwrap();
-            shares[usize::from(letter.as_bytes()[0] - b'a')] = share.parse().unwrap();
+        let table = include_str!("../../frequencies/prefixes.tsv");
+        let numbers = |line: &str| [1, 2].map(|place| line.split('\t').nth(place).unwrap().parse::<u32>().unwrap());
+        assert_eq!(table.lines().map(numbers).collect::<Vec<_>>(), EXPECTED);
+        let sum = |k| Fuzzy { k, ..FUZZY }.classes(&EXPECTED).iter().map(|(_, expected)| expected).sum::<u32>();
+        assert_eq!(sum(18), 1_000_000);
+        assert!(sum(10) < sum(18) && sum(18) < sum(26) && sum(26) == sum(30));
+    }
+
+    #[test]
+    fn there_are_as_many_classes_as_asked_for_and_eighteen_are_the_letters_of_the_paper() {
+        for k in 10..=30 {
+            assert_eq!(Fuzzy { k, ..FUZZY }.classes(&EXPECTED).len(), k as usize);
         }
-        assert_eq!(shares, EXPECTED);
-        assert_eq!(classes(&[0; 26]).count(), 18);
-        assert_eq!(EXPECTED.iter().sum::<u32>(), 1_000_000);
+        let counted: Vec<u32> = FUZZY.classes(&EXPECTED).into_iter().map(|(count, _)| count).collect();
+        let paper = b"abcdefghilmnoprstw".map(|letter| EXPECTED[usize::from(letter - b'a')].iter().sum::<u32>());
+        assert_eq!(counted, paper);
     }
 
     #[test]
     fn deviations_fall_into_the_intervals_of_their_scheme() {
-        let fuzzy = Fuzzy { r: 3, rho: 3, step: 20, words: 0 };
+        let fuzzy = FUZZY;
         // Usual 100: -20 to 20 per cent is about as expected under the first scheme, -40 to 40 under the second.
         let check = |scheme, per_cent: i128, expected| {
             assert_eq!(fuzzy.interval(scheme, per_cent * 100, 100), expected, "{scheme} {per_cent}");
@@ -186,12 +245,12 @@ mod tests {
 
     #[test]
     fn a_text_as_expected_is_in_the_middle_of_every_class() {
-        let fuzzy = Fuzzy { r: 3, rho: 3, step: 20, words: 0 };
+        let fuzzy = FUZZY;
         let middle = (0..18).map(|class| 3_u64.pow(class)).sum::<u64>();
         assert_eq!(fuzzy.number(1, &EXPECTED), middle);
         assert_eq!(fuzzy.number(3, &EXPECTED), middle);
-        let mut only_a = [0; 26];
-        only_a[0] = 50;
+        let mut only_a = Counts::default();
+        only_a[0] = [20, 30];
         assert_eq!(fuzzy.number(1, &only_a), 2, "more of a, less of all others");
     }
 
@@ -236,13 +295,19 @@ mod tests {
         }
 
         #[test]
-        fn a_number_has_a_digit_below_r_for_each_class(counts: [u8; 26], r in 2..4_u32, scheme in 1..4_u32) {
-            let fuzzy = Fuzzy { r, rho: 3, step: 30, words: 0 };
-            let counts = counts.map(u32::from);
+        fn a_number_has_a_digit_below_r_for_each_class(
+            counts: [[u8; 2]; 26],
+            k in 10..31_u32,
+            r in 2..4_u32,
+            scheme in 1..4_u32,
+        ) {
+            let fuzzy = Fuzzy { k, r, rho: 3, step: 30, words: 0 };
+            let counts = counts.map(|halves| halves.map(u32::from));
             let number = fuzzy.number(scheme, &counts);
-            proptest::prop_assert!(number < u64::from(r).pow(18));
+            proptest::prop_assert!(number < u64::from(r).pow(k));
             // Twice the words in the same shares are the same number.
-            proptest::prop_assert_eq!(fuzzy.number(scheme, &counts.map(|count| 2 * count)), number);
+            let twice = counts.map(|halves| halves.map(|count| 2 * count));
+            proptest::prop_assert_eq!(fuzzy.number(scheme, &twice), number);
         }
     }
 }

@@ -68,7 +68,7 @@ fn the_canonical_form_has_a_line_for_every_parameter() {
     check("shingle", Some(1), "", "unicode tokens=words w=7 option=b sample=mod m=1");
     check("shingle", None, "sample=min-of-mod", "unicode tokens=words w=7 option=b sample=min-of-mod m=25 s=200");
     check("shingle", None, "sample=levels", "unicode tokens=words w=7 option=b sample=levels s=100");
-    check("fuzzy", None, "", "unicode r=3 rho=3 step=30 words=0");
+    check("fuzzy", None, "", "unicode k=10 r=2 rho=3 step=30 words=0");
     let index = "w=100 sample=400 words=200 seed=1";
     check("similarity-index", None, "", &format!("unicode way=43B k=40 {index} hash=signed"));
     check("similarity-index", None, "way=3d,k=4,hash=unsigned", &format!("unicode way=3D k=4 {index} hash=unsigned"));

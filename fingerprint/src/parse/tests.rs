@@ -19,6 +19,7 @@ fn every_number_is_accepted_to_both_ends_of_its_range_and_not_beyond() {
         ("shingle", "sample=min-of-mod,", "m", 1, 1 << 20),
         ("shingle", "sample=min-of-mod,", "s", 1, 65_536),
         ("shingle", "sample=levels,", "s", 1, 65_536),
+        ("fuzzy", "", "k", 10, 30),
         ("fuzzy", "", "r", 2, 3),
         ("fuzzy", "", "rho", 1, 16),
         ("fuzzy", "", "step", 1, 100),

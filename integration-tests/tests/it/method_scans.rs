@@ -23,7 +23,7 @@ const METHODS: [(&str, &str); 13] = [
     ("shingle", "sample=min,s=100"),
     ("shingle", "sample=min-of-mod,m=3,s=60"),
     ("shingle", "sample=levels,s=50"),
-    ("fuzzy", "step=40"),
+    ("fuzzy", "k=18,r=3,step=40"),
     ("similarity-index", "k=4,hash=unsigned"),
 ];
 
@@ -520,7 +520,8 @@ fn text_views_work_with_methods_of_words_and_bytes() {
     let (sandbox, paths) = sandbox(907);
     let folders: [(&str, &Path); 2] = [("a", &paths[0]), ("b", &paths[1])];
     for view in [&["--view", "text"][..], &["--view", "both"], &["--view", "text", "--passages"]] {
-        for (method, param) in [("shingle", "m=2"), ("fuzzy", "step=40"), ("similarity-index", "k=4"), ("mod", "n=50")]
+        for (method, param) in
+            [("shingle", "m=2"), ("fuzzy", "k=18,r=3,step=40"), ("similarity-index", "k=4"), ("mod", "n=50")]
         {
             let report = sandbox.report(&folders, &[&args(method, param)[..], view].concat());
             let found = links(&report);

@@ -193,3 +193,161 @@ fn where_the_copy_that_is_kept_has_changed_nothing_of_its_set_goes() {
     let text = made.check(&[]).expect(3);
     assert!(text.text().contains("not a relative path of plain names"), "{}", text.text());
 }
+
+/// A log and its longer version, a text and its edited version, and a text that says something else; and a site that can carry
+/// out plans.
+struct Versions {
+    sandbox: Sandbox,
+    folder: PathBuf,
+    plan: PathBuf,
+    quarantine: PathBuf,
+}
+
+impl Versions {
+    fn new() -> Versions {
+        let sandbox = Sandbox::new();
+        let line = |number: u32| format!("{number} entry {} of the log\n", number.wrapping_mul(2_654_435_761));
+        let log: String = (0..1500).map(line).collect();
+        let text: String = (5000..6500).map(line).collect();
+        let edited = text.replacen("5700 entry", "5700 ENTRY, edited,", 1);
+        let other: String = (9000..10_000).map(line).collect();
+        let folder = sandbox.folder(
+            "a",
+            &[
+                ("logs/2024/part.log", &log.as_bytes()[..40_000]),
+                ("logs/all.log", log.as_bytes()),
+                ("text/first.txt", edited.as_bytes()),
+                ("text/second.txt", text.as_bytes()),
+                ("other.txt", other.as_bytes()),
+            ],
+        );
+        let at = |path: &str, seconds: u64| {
+            let file = std::fs::File::options().write(true).open(folder.join(path)).unwrap();
+            file.set_modified(std::time::UNIX_EPOCH + std::time::Duration::from_secs(1_600_000_000 + seconds)).unwrap();
+        };
+        for (place, path) in
+            ["logs/2024/part.log", "text/first.txt", "logs/all.log", "text/second.txt"].iter().enumerate()
+        {
+            at(path, 1000 * place as u64);
+        }
+        let result = sandbox.path("result.sqlite");
+        let args = ["--format", "sqlite", "-o", result.to_str().unwrap()];
+        sandbox.cognate(sandbox::compare_args(&[("a", folder.as_path())], &args)).expect(0);
+        let config = format!(
+            "state_dir = {:?}\none_party = true\n[[repository]]\nname = \"main\"\npath = {folder:?}\n",
+            sandbox.path("worker-state")
+        );
+        std::fs::write(sandbox.path("worker.toml"), config).unwrap();
+        let (plan, quarantine) = (sandbox.path("plan"), sandbox.path("quarantine"));
+        std::fs::create_dir(&quarantine).unwrap();
+        Versions { sandbox, folder, plan, quarantine }
+    }
+
+    fn make(&self, lose_max: &str) -> Value {
+        let (result, plan) = (self.sandbox.path("result.sqlite"), self.plan.to_str().unwrap());
+        let words = [
+            "plan",
+            "make",
+            result.to_str().unwrap(),
+            "--versions",
+            "--lose-max",
+            lose_max,
+            "--keep",
+            "newest",
+            "-o",
+            plan,
+        ];
+        self.sandbox.cognate(words).expect(0);
+        serde_json::from_slice(&std::fs::read(self.plan.join("a.json")).unwrap()).unwrap()
+    }
+
+    fn worker(&self, words: &[&str]) -> Run {
+        let config = self.sandbox.path("worker.toml");
+        self.sandbox.cognate([&["worker", "plan"], words, &["--config", config.to_str().unwrap()]].concat())
+    }
+
+    fn apply(&self, more: &[&str]) -> Run {
+        let (plan, quarantine) = (self.plan.join("a.json"), self.quarantine.to_str().unwrap());
+        self.worker(&[&["apply", plan.to_str().unwrap(), "--quarantine", quarantine], more].concat())
+    }
+
+    /// The folder that `apply` made.
+    fn applied(&self) -> PathBuf {
+        std::fs::read_dir(&self.quarantine).unwrap().next().unwrap().unwrap().path()
+    }
+}
+
+#[test]
+fn versions_that_lose_nothing_go_and_others_only_as_far_as_a_loss_is_allowed() {
+    let versions = Versions::new();
+    let plan = versions.make("0");
+    assert_eq!(going(&plan), ["logs/2024/part.log"], "{plan:#}");
+    let of = &plan["sets"][0]["version_of"];
+    assert_eq!((&of["relation"], &of["lost_bytes"]), (&"contained".into(), &0.into()), "{plan:#}");
+    std::fs::remove_dir_all(&versions.plan).unwrap();
+    let plan = versions.make("100");
+    assert_eq!(going(&plan), ["logs/2024/part.log", "text/first.txt"]);
+    let lost = plan["totals"]["lost_bytes"].as_u64().unwrap();
+    assert!((10..=100).contains(&lost), "the edited words: {plan:#}");
+    // The loss is counted again in the documents: a plan that promises too much is refused.
+    let file = versions.plan.join("a.json");
+    let hostile =
+        std::fs::read_to_string(&file).unwrap().replace(&format!("\"lost_bytes\": {lost}"), "\"lost_bytes\": 0");
+    std::fs::write(&file, hostile.replace("\"lose_bytes_max\": 100", "\"lose_bytes_max\": 5")).unwrap();
+    let said = versions.worker(&["check", file.to_str().unwrap()]).expect(3);
+    assert!(said.text().contains("counted byte by byte"), "{}", said.text());
+}
+
+#[test]
+fn a_plan_is_carried_out_with_links_and_taken_back_to_the_last_byte() {
+    let versions = Versions::new();
+    versions.make("100");
+    let before = contents(&versions.folder);
+    let shown = versions.apply(&[]).expect(0);
+    assert!(shown.text().contains("2 would move") && contents(&versions.folder) == before, "{}", shown.text());
+    versions.apply(&["--yes"]).expect(0);
+    let part = versions.folder.join("logs/2024/part.log");
+    assert_eq!(std::fs::read_link(&part).unwrap(), Path::new("../all.log"));
+    assert_eq!(std::fs::read_link(versions.folder.join("text/first.txt")).unwrap(), Path::new("second.txt"));
+    let applied = versions.applied();
+    let moved = contents(&applied.join("files/main"));
+    assert_eq!(moved.len(), 2);
+    assert!(moved.iter().all(|(path, bytes)| before[path] == *bytes));
+    // A place that somebody has taken meanwhile is not overwritten.
+    std::fs::remove_file(&part).unwrap();
+    std::fs::write(&part, b"a new log").unwrap();
+    let said = versions.worker(&["undo", applied.to_str().unwrap()]).expect(3);
+    assert!(said.text().contains("something else is in its place"), "{}", said.text());
+    std::fs::remove_file(&part).unwrap();
+    versions.worker(&["undo", applied.to_str().unwrap()]).expect(0);
+    assert_eq!(contents(&versions.folder), before);
+    let again = versions.worker(&["undo", applied.to_str().unwrap()]).expect(0);
+    assert!(again.text().contains("put back 0"), "{}", again.text());
+}
+
+#[test]
+fn what_changed_since_the_scan_or_in_the_quarantine_is_refused() {
+    let versions = Versions::new();
+    versions.make("100");
+    let (repository, all) = (versions.folder.to_str().unwrap().to_owned(), versions.folder.join("logs/all.log"));
+    let inside =
+        versions.worker(&["apply", versions.plan.join("a.json").to_str().unwrap(), "--quarantine", &repository]);
+    assert!(inside.refusal(2).contains("in the repository"));
+    // The log that stays has lost its end since.
+    let whole = std::fs::read(&all).unwrap();
+    std::fs::write(&all, &whole[..41_000]).unwrap();
+    let said = versions.apply(&["--yes", "--leave", "stub"]).expect(3);
+    assert!(said.text().contains("a copy that should stay has changed"), "{}", said.text());
+    assert!(versions.folder.join("logs/2024/part.log").is_file());
+    let stub = std::fs::read_to_string(versions.folder.join("text/first.txt.moved.txt")).unwrap();
+    assert!(stub.contains("a/main: text/second.txt") && !versions.folder.join("text/first.txt").exists(), "{stub}");
+    let applied = versions.applied();
+    let quarantined = applied.join("files/main/text/first.txt");
+    let kept = std::fs::read(&quarantined).unwrap();
+    std::fs::write(&quarantined, b"changed").unwrap();
+    let said = versions.worker(&["undo", applied.to_str().unwrap()]).expect(3);
+    assert!(said.text().contains("changed in the quarantine"), "{}", said.text());
+    std::fs::write(&quarantined, kept).unwrap();
+    versions.worker(&["undo", applied.to_str().unwrap()]).expect(0);
+    assert!(!versions.folder.join("text/first.txt.moved.txt").exists());
+}

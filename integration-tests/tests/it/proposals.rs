@@ -127,7 +127,7 @@ fn check_find((method, param, named): (&str, &str, &str), verified_by: &str) {
 
 #[test]
 fn find_under_fuzzy_proposes_the_edited_text_at_the_other_site_and_no_other() {
-    check_find(("fuzzy", "", "r=3,"), "cosine");
+    check_find(("fuzzy", "k=18,r=3", "k=18,r=3,"), "cosine");
 }
 
 #[test]
@@ -158,7 +158,7 @@ fn launched(federation: &Federation, args: &[&str]) -> (Option<i32>, String) {
     (run.code, format!("{}{}", String::from_utf8_lossy(&run.stdout), run.stderr))
 }
 
-const FUZZY: [&str; 4] = ["--view", "raw", "--method", "fuzzy"];
+const FUZZY: [&str; 6] = ["--view", "raw", "--method", "fuzzy", "--param", "k=18,r=3"];
 const INDEX: [&str; 6] = ["--view", "raw", "--method", "similarity-index", "--param", "k=4,hash=unsigned"];
 /// What each is refused with.
 const NO_TERMS: &str = "policy.term_vectors is false, the scan asks for term vectors across parties";

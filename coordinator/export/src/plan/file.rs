@@ -1,7 +1,7 @@
 //! The plan of one site: schema `cognate.plan/1`. Fields may be added, never renamed.
 
-use cognate_result::plan::{Decision, Keep, Left, Said};
-use cognate_result::report::Report;
+use cognate_result::plan::{Decision, Keep, Left, Member, Said, Version, Versions};
+use cognate_result::report::{LayerRow, Report};
 use serde::{Deserialize, Serialize};
 
 use crate::grid::{Cell, Column, CsvRows, Rows as _, hidden};
@@ -28,6 +28,12 @@ pub struct PlanFile {
     pub keep: Vec<String>,
     /// Copies of each set that stay at least.
     pub min_copies: u64,
+    /// If the plan has versions: the greatest number of bytes that one of them may lose.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub lose_bytes_max: Option<u64>,
+    /// The method of each view, if there are several.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub views: Vec<MethodOf>,
     /// True if the verdicts were known: the file of a result does not hold them.
     #[serde(default)]
     pub verdicts_known: bool,
@@ -66,6 +72,12 @@ pub struct PlanTotals {
     /// Sets that verdicts leave out.
     #[serde(default)]
     pub left_out: u64,
+    /// Of the documents, those that go because another has nearly all of them.
+    #[serde(default)]
+    pub versions: u64,
+    /// The bytes that no document which stays has for them, each content once.
+    #[serde(default)]
+    pub lost_bytes: u64,
 }
 
 /// A set that verdicts leave out.
@@ -122,12 +134,37 @@ impl Verdict {
 pub struct Set {
     /// The digest of the content that all of them hold.
     pub digest: String,
-    /// The size of that content.
+    /// The size of that content, under the view of the comparison.
     pub size_bytes: u64,
+    /// If the documents are not copies of those that stay: the content of those, and what would be lost.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub version_of: Option<VersionOf>,
     /// At any site.
     pub kept: Vec<StayingCopy>,
     /// At this one.
     pub go: Vec<Going>,
+}
+
+/// The content that stays for another one.
+#[derive(Clone, Serialize, Deserialize, Debug)]
+pub struct VersionOf {
+    /// The view under which the two were compared: `raw` or `text`. Digests and sizes are under this view.
+    pub view: String,
+    /// The mean length of a chunk under this view.
+    pub chunk_bytes: Option<u64>,
+    /// Further parameters of the method, if it has any.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub param: Option<String>,
+    /// The digest of the content that stays.
+    pub digest: String,
+    /// Its size.
+    pub size_bytes: u64,
+    /// The relation of what goes to what stays: `near` or `contained`.
+    pub relation: String,
+    /// Bytes of what goes that are in what stays.
+    pub shared_bytes: u64,
+    /// The other bytes: they would be lost.
+    pub lost_bytes: u64,
 }
 
 /// A copy that stays.
@@ -171,7 +208,36 @@ pub struct Going {
 impl Set {
     /// The part of a decision that concerns a site.
     pub fn of(decision: &Decision, site: &str) -> Set {
-        let kept = decision.staying().map(|member| StayingCopy {
+        let kept = decision.staying().map(StayingCopy::of).collect();
+        let go = decision.gone().filter(|member| member.document.site == site).map(Going::of).collect();
+        Set { digest: decision.group.clone(), size_bytes: decision.size_bytes, version_of: None, kept, go }
+    }
+
+    /// The part of a version that concerns a site. `head` is the plan of which it will be part.
+    pub fn of_version(version: &Version, site: &str, head: &PlanFile) -> Set {
+        let method = head.views.iter().find(|method| method.view == version.view).unwrap_or(&head.method);
+        Set {
+            digest: version.digest.clone(),
+            size_bytes: version.size_bytes,
+            version_of: Some(VersionOf {
+                view: version.view.clone(),
+                chunk_bytes: method.chunk_bytes,
+                param: method.param.clone(),
+                digest: version.kept_digest.clone(),
+                size_bytes: version.kept_size_bytes,
+                relation: version.relation.to_owned(),
+                shared_bytes: version.shared_bytes,
+                lost_bytes: version.lost_bytes,
+            }),
+            kept: version.kept.iter().map(StayingCopy::of).collect(),
+            go: version.gone.iter().filter(|member| member.document.site == site).map(Going::of).collect(),
+        }
+    }
+}
+
+impl StayingCopy {
+    fn of(member: &Member) -> StayingCopy {
+        StayingCopy {
             site: member.document.site.clone(),
             repository: member.document.repository.clone(),
             path: member.document.path.clone(),
@@ -179,20 +245,23 @@ impl Set {
             modified: member.document.modified.clone(),
             rule: member.kept.as_ref().map(ToString::to_string).unwrap_or_default(),
             verdict: member.said.as_ref().map(Verdict::of),
-        });
-        let go = decision.gone().filter(|member| member.document.site == site).map(|member| Going {
+        }
+    }
+}
+
+impl Going {
+    fn of(member: &Member) -> Going {
+        Going {
             repository: member.document.repository.clone(),
             path: member.document.path.clone(),
             path_escaped: member.document.path_escaped,
             modified: member.document.modified.clone(),
             verdict: member.said.as_ref().map(Verdict::of),
-        });
-        let (kept, go) = (kept.collect(), go.collect());
-        Set { digest: decision.group.clone(), size_bytes: decision.size_bytes, kept, go }
+        }
     }
 }
 
-const COLUMNS: [Column; 11] = [
+const COLUMNS: [Column; 13] = [
     hidden("action"),
     hidden("set"),
     hidden("site"),
@@ -204,13 +273,22 @@ const COLUMNS: [Column; 11] = [
     hidden("digest"),
     hidden("rule"),
     hidden("kept_copies"),
+    hidden("relation"),
+    hidden("lost_bytes"),
 ];
 
 impl PlanFile {
     /// A plan with nothing in it yet.
-    pub fn of(report: &Report, keep: &Keep) -> crate::Result<PlanFile> {
+    pub fn of(report: &Report, keep: &Keep, versions: Option<Versions>) -> crate::Result<PlanFile> {
         let scan = report.scan()?;
         let layer = scan.layers.as_ref().and_then(|layers| layers.first());
+        let of_layer = |layer: &LayerRow| MethodOf {
+            name: scan.method.clone(),
+            view: layer.view.clone(),
+            chunk_bytes: layer.chunk_bytes,
+            param: layer.param.clone(),
+        };
+        let views = scan.layers.iter().flatten().map(of_layer).collect();
         Ok(PlanFile {
             schema: SCHEMA.to_owned(),
             site: String::new(),
@@ -226,6 +304,8 @@ impl PlanFile {
             keyed: scan.keyed,
             keep: keep.rules.iter().map(ToString::to_string).collect(),
             min_copies: keep.min_copies as u64,
+            lose_bytes_max: versions.map(|versions| versions.lose_bytes_max),
+            views,
             totals: PlanTotals::default(),
             sets: Vec::new(),
             verdicts_known: report.has_verdicts(),
@@ -243,6 +323,10 @@ impl PlanFile {
         self.totals.sets += 1;
         self.totals.documents += set.go.len() as u64;
         self.totals.bytes += set.go.len() as u64 * set.size_bytes;
+        if let Some(version_of) = &set.version_of {
+            self.totals.versions += set.go.len() as u64;
+            self.totals.lost_bytes += version_of.lost_bytes;
+        }
         self.sets.push(set);
     }
 
@@ -287,6 +371,8 @@ impl PlanFile {
                     set.digest.as_str().into(),
                     going.verdict.as_ref().map_or(Cell::None, |said| format!("verdict: {}", said.verdict).into()),
                     copies.join("; ").into(),
+                    set.version_of.as_ref().map_or(Cell::from("identical"), |of| of.relation.as_str().into()),
+                    set.version_of.as_ref().map_or(0, |of| of.lost_bytes).into(),
                 ])?;
             }
             for copy in &set.kept {
@@ -297,10 +383,12 @@ impl PlanFile {
                     copy.repository.as_str().into(),
                     copy.path.as_str().into(),
                     Cell::yes(copy.path_escaped.is_some()),
-                    set.size_bytes.into(),
+                    set.version_of.as_ref().map_or(set.size_bytes, |of| of.size_bytes).into(),
                     copy.modified.as_str().into(),
-                    set.digest.as_str().into(),
+                    set.version_of.as_ref().map_or(set.digest.as_str(), |of| of.digest.as_str()).into(),
                     copy.rule.as_str().into(),
+                    Cell::None,
+                    Cell::None,
                     Cell::None,
                 ])?;
             }

@@ -134,7 +134,15 @@ pub fn script(plan: &PlanFile, roots: &[(String, &Path)]) -> crate::Result<Vec<u
     // Rules hold what people typed: on one line, whatever it is.
     let rules: Vec<String> = plan.keep.iter().map(|rule| cognate_proto::name::one_line(rule)).collect();
     writeln!(out, "# Rules: {}; at least {} copies of each document stay\n", rules.join(", "), plan.min_copies)?;
-    for set in &plan.sets {
+    let versions = plan.sets.iter().filter(|set| set.version_of.is_some()).count();
+    if versions > 0 {
+        writeln!(
+            out,
+            "# {versions} sets are versions, not copies. This script leaves them where they are, since a shell cannot measure"
+        )?;
+        writeln!(out, "# what would be lost: `cognate worker plan apply {}.json` does.\n", plan.site)?;
+    }
+    for set in plan.sets.iter().filter(|set| set.version_of.is_none()) {
         writeln!(out, "# {}", set.digest)?;
         let here =
             set.kept.iter().find(|copy| copy.site == plan.site && !copy.path.contains(cognate_proto::path::INSIDE));

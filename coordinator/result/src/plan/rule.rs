@@ -27,6 +27,8 @@ pub enum Rule {
     ShortestPath,
     /// The one with the longest path.
     LongestPath,
+    /// The one with the most bytes. Copies of the same bytes are equal by this rule, versions are not.
+    MostComplete,
     /// One that is not called a copy: `copy of`, `(1)`, `- Kopie`, `copie de`, `~`.
     NotACopy,
 }
@@ -67,11 +69,12 @@ impl FromStr for Rule {
                 "oldest" => Rule::Oldest,
                 "shortest-path" => Rule::ShortestPath,
                 "longest-path" => Rule::LongestPath,
+                "most-complete" => Rule::MostComplete,
                 "not-a-copy" => Rule::NotACopy,
                 _ => {
                     return Err(wrong(
                         "there are reference:SITE[/REPOSITORY[/FOLDER]], prefer:SITE[/REPOSITORY[/FOLDER]], path:GLOB, \
-                         not-path:GLOB, newest, oldest, shortest-path, longest-path, not-a-copy",
+                         not-path:GLOB, newest, oldest, most-complete, shortest-path, longest-path, not-a-copy",
                     ));
                 }
             },
@@ -90,6 +93,7 @@ impl fmt::Display for Rule {
             Rule::Oldest => f.write_str("oldest"),
             Rule::ShortestPath => f.write_str("shortest-path"),
             Rule::LongestPath => f.write_str("longest-path"),
+            Rule::MostComplete => f.write_str("most-complete"),
             Rule::NotACopy => f.write_str("not-a-copy"),
         }
     }
@@ -121,6 +125,7 @@ impl Rule {
             Rule::Oldest => a.modified.cmp(&b.modified),
             Rule::ShortestPath => a.path.len().cmp(&b.path.len()),
             Rule::LongestPath => b.path.len().cmp(&a.path.len()),
+            Rule::MostComplete => b.size_bytes.cmp(&a.size_bytes),
             Rule::NotACopy => first(&|document| !is_called_a_copy(&document.path)),
         }
     }

@@ -74,7 +74,7 @@ impl Report {
         self.of_documents.get(&place).cloned()
     }
 
-    pub(super) fn verdict_of_cluster(&self, layer: usize, id: &str) -> Option<VerdictSection> {
+    pub(crate) fn verdict_of_cluster(&self, layer: usize, id: &str) -> Option<VerdictSection> {
         if self.verdicts.is_empty() {
             return None;
         }
@@ -82,7 +82,7 @@ impl Report {
         self.verdicts.get(&(true, view, id.to_owned())).cloned()
     }
 
-    pub(super) fn verdict_of_set(&self, tier: &str, id: &str) -> Option<VerdictSection> {
+    pub(crate) fn verdict_of_set(&self, tier: &str, id: &str) -> Option<VerdictSection> {
         if self.verdicts.is_empty() {
             return None;
         }

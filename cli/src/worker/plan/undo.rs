@@ -1,0 +1,99 @@
+//! Puts back what a plan moved, by its journal: each document to its place, unless it or its place has changed since.
+
+use std::collections::BTreeMap;
+use std::io::{self, Write as _};
+use std::path::{Path, PathBuf};
+
+use anyhow::anyhow;
+use cognate_export::human::count;
+use cognate_proto::path::{DocumentPath, printable};
+
+use super::UndoArgs;
+use super::apply::{FILES, hash_of, stub_of};
+use super::journal::{Entry, Journal, Leaves, Moving};
+use super::place::Place;
+use crate::exit::{Exit, usage};
+use crate::worker::setup;
+
+/// The greatest stub, in bytes.
+const STUB_BYTES_MAX: u64 = 1 << 16;
+
+/// Runs the command.
+pub(super) fn run(args: &UndoArgs) -> anyhow::Result<Exit> {
+    let setup = setup::load(&args.config)?;
+    let roots: BTreeMap<String, PathBuf> =
+        setup.repositories.iter().map(|(name, path)| (name.to_string(), path.clone())).collect();
+    let (mut journal, entries) = Journal::open(&args.folder)?;
+    // In the order in which they were moved; those that were put back are done.
+    let mut moves: BTreeMap<u64, Moving> = BTreeMap::new();
+    for entry in entries {
+        match entry {
+            Entry::Move(moving) => drop(moves.insert(moving.number, moving)),
+            Entry::Undone { number } => drop(moves.remove(&number)),
+            Entry::Begin { .. } | Entry::Moved { .. } => {}
+        }
+    }
+    let mut out = io::stdout().lock();
+    let (mut restored, mut refused) = (0, 0);
+    for moving in moves.values().rev() {
+        let path = printable(moving.path.as_bytes());
+        let root = roots.get(&moving.repository).ok_or_else(|| {
+            usage(format!("the configuration has no repository `{}`: name it as it was", moving.repository))
+        })?;
+        match put_back(moving, root, &args.folder) {
+            Ok(is_moved) => {
+                journal.write(&Entry::Undone { number: moving.number })?;
+                restored += u64::from(is_moved);
+            }
+            Err(error) => {
+                refused += 1;
+                writeln!(out, "refused {}: {path}: {error:#}", moving.repository)?;
+            }
+        }
+    }
+    writeln!(out, "put back {}, refused {}", count(restored), count(refused))?;
+    Ok(if refused == 0 { Exit::Complete } else { Exit::Incomplete })
+}
+
+/// Puts a document back; false if it was never moved.
+fn put_back(moving: &Moving, root: &Path, folder: &Path) -> anyhow::Result<bool> {
+    // A journal may be from anybody: none of its paths may lead elsewhere.
+    let path = DocumentPath::new(&moving.path_bytes()?)?;
+    let inner = [FILES.as_bytes(), b"/", moving.repository.as_bytes(), b"/", path.as_bytes()].concat();
+    let place = Place::open(root, &path, false).map_err(|error| anyhow!("its folder: {error}"))?;
+    let quarantined = match Place::open(folder, &DocumentPath::new(&inner)?, false) {
+        Ok(quarantined) if !quarantined.is_free()? => quarantined,
+        Ok(_) => return never_moved(&place, moving),
+        Err(error) if error.kind() == io::ErrorKind::NotFound => return never_moved(&place, moving),
+        Err(error) => return Err(error.into()),
+    };
+    let mut file = quarantined.file().map_err(|error| anyhow!("in the quarantine: {error}"))?;
+    if file.metadata()?.len() != moving.size_bytes || hash_of(&mut file)? != moving.blake3 {
+        return Err(anyhow!("it has changed in the quarantine"));
+    }
+    if let Leaves::Link(target) = &moving.leaves
+        && place.link().is_some_and(|found| data_encoding::HEXLOWER.encode(&found) == *target)
+    {
+        place.remove_left()?;
+    }
+    if !place.is_free()? {
+        return Err(anyhow!("something else is in its place now"));
+    }
+    quarantined.move_to(&place)?;
+    if let Leaves::Stub(text) = &moving.leaves {
+        let stub = stub_of(&place)?;
+        if stub.small(STUB_BYTES_MAX).is_some_and(|found| found == text.as_bytes()) {
+            stub.remove_left()?;
+        }
+    }
+    Ok(true)
+}
+
+/// A document that is not in the quarantine: the process may have ended before it was moved.
+fn never_moved(place: &Place, moving: &Moving) -> anyhow::Result<bool> {
+    let mut file = place.file().map_err(|_| anyhow!("it is neither in the quarantine nor in its place"))?;
+    match hash_of(&mut file)? == moving.blake3 {
+        true => Ok(false),
+        false => Err(anyhow!("it is not in the quarantine, and what is in its place has other bytes")),
+    }
+}
