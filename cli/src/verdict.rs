@@ -213,6 +213,12 @@ async fn undo(arg: &OperatorArg, action: Option<u64>) -> anyhow::Result<Exit> {
     Ok(Exit::Complete)
 }
 
+/// What blind samples of a scan's links say.
+pub(crate) async fn samples(operator: &Operator, scan: ScanId) -> anyhow::Result<Vec<v1::SampleState>> {
+    let request = v1::ShowReviewRequest { scan: scan.0 };
+    Ok(operator.call(|mut client| async move { client.show_review(request).await }).await?.samples)
+}
+
 /// Lists the verdicts that hold for a scan.
 pub(crate) async fn states(operator: &Operator, scan: ScanId) -> anyhow::Result<Vec<v1::VerdictState>> {
     let request = v1::ListVerdictsRequest { scan: scan.0 };

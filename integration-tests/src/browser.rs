@@ -75,6 +75,7 @@ impl Browser {
     pub fn sign_in(&mut self, address: &str) {
         let base = address.split_once("/sign-in").expect("it is an address to sign in at").0;
         base.clone_into(&mut self.base);
+        self.look(WIDTHS[0], SCHEMES[0]);
         self.go(address);
         self.click("main button[type=submit]");
         self.wait("signed in", |browser| browser.has("form.who"));
@@ -188,6 +189,16 @@ impl Browser {
         !self.run(async |driver| driver.find_all(By::Css(css)).await).is_empty()
     }
 
+    /// True if all of the first element that a CSS selector names is within the window.
+    #[track_caller]
+    pub fn in_view(&self, css: &str) -> bool {
+        let script = format!(
+            "const box = document.querySelector({css:?}).getBoundingClientRect();
+             return box.height > 0 && box.top >= 0 && box.bottom <= innerHeight + 1"
+        );
+        self.script(&script) == true
+    }
+
     /// What a script comes to, as `return …` says.
     #[track_caller]
     pub fn script(&self, script: &str) -> Value {
@@ -273,9 +284,36 @@ impl Browser {
                 );
                 let bytes = data_encoding::BASE64.decode(taken["data"].as_str().unwrap().as_bytes()).unwrap();
                 std::fs::write(folder.join(format!("{name}-{width}-{scheme}.png")), bytes).unwrap();
+                if (width == WIDTHS[0]) == (scheme == SCHEMES[0]) {
+                    self.check_accessible();
+                }
             }
         }
         self.look(WIDTHS[0], SCHEMES[0]);
+    }
+
+    /// Checks the page against the success criteria of WCAG 2.2, levels A and AA, as far as axe-core can. It is not part of this
+    /// repository: `npm install --prefix target/axe axe-core` puts it where this looks for it.
+    #[track_caller]
+    pub fn check_accessible(&self) {
+        let path = workspace().join("target/axe/node_modules/axe-core/axe.min.js");
+        let Ok(axe) = std::fs::read_to_string(path) else {
+            not_checked("the pages against WCAG, since axe-core is missing (npm install --prefix target/axe axe-core)");
+            return;
+        };
+        let script = format!(
+            "{axe};
+             const done = arguments[arguments.length - 1];
+             const tags = ['wcag2a', 'wcag2aa', 'wcag21a', 'wcag21aa', 'wcag22aa'];
+             axe.run(document, {{runOnly: tags, resultTypes: ['violations']}}).then(
+               (found) => done(found.violations.map((each) => each.id + ': ' + each.nodes.slice(0, 4).map(
+                 (node) => node.target.join(' ') + ' ' + (node.any[0] || node.all[0] || node.none[0] || {{}}).message).join(' | '))),
+               (error) => done(['axe: ' + error]));"
+        );
+        let found = self
+            .run(async |driver| Ok(driver.execute_async(script.clone(), Vec::<Value>::new()).await?.json().clone()));
+        let violations = found.as_array().cloned().unwrap_or_default();
+        assert!(violations.is_empty(), "{} is not accessible: {violations:#?}", self.path());
     }
 
     /// What is to be read of the page on paper; and a picture of it.

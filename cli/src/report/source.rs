@@ -31,6 +31,7 @@ impl Source {
         let scan = find(operator, scan).await?;
         let mut fetched = fetch(operator, scan, stop).await?;
         fetched.set_verdicts(crate::verdict::states(operator, scan).await?);
+        fetched.set_samples(&crate::verdict::samples(operator, scan).await?);
         Ok(Source::Fetched(fetched))
     }
 

@@ -58,6 +58,8 @@ pub struct Made {
     pub software: String,
     /// The federation, as its certificates name it.
     pub federation: String,
+    /// The words of the key that signs the document.
+    pub key_words: String,
 }
 
 /// The options of the scan, and the person who launched it.

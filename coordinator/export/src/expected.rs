@@ -3,18 +3,19 @@
 use std::collections::BTreeMap;
 
 use cognate_proto::path::printable;
-use cognate_result::report::{EXACT_PAIRS_MIN, ExactSiteRow, ExpectedError, ScanSection};
+use cognate_result::report::{EXACT_PAIRS_MIN, ExactSiteRow, ExpectedError, SampleSection, ScanSection};
 
-use crate::human::{count, points};
+use crate::human::{count, points, share};
 
 /// Sites that are named in a sentence.
 const NAMED_MAX: usize = 5;
 
-/// A sentence on how far the shares of a result are from the truth, one on the pairs that it is not about, and one for each reason why
+/// What blind samples say, a sentence on how far the shares of a result are from the truth, one on the pairs that it is not about, and one for each reason why
 /// sites measured less than they were asked; none where the method has no chunks.
 pub fn expected_error(scan: &ScanSection) -> Vec<String> {
-    let Some(expected) = scan.run.as_ref().and_then(|run| run.expected_error.as_ref()) else { return Vec::new() };
-    let mut sentences = vec![within(expected)];
+    let mut sentences: Vec<String> = scan.samples.iter().filter_map(precision).collect();
+    let Some(expected) = scan.run.as_ref().and_then(|run| run.expected_error.as_ref()) else { return sentences };
+    sentences.push(within(expected));
     sentences.extend(scan.fine.as_ref().and_then(|fine| omitted(fine.omitted_pairs)));
     sentences.extend(too_few(expected));
     let mut by_reason: BTreeMap<&str, Vec<&ExactSiteRow>> = BTreeMap::new();
@@ -25,6 +26,36 @@ pub fn expected_error(scan: &ScanSection) -> Vec<String> {
     }
     sentences.extend(by_reason.iter().map(|(reason, sites)| measured_less(sites, reason)));
     sentences
+}
+
+/// The precision that a blind sample shows; nothing while no pair of it is judged.
+pub fn precision(sample: &SampleSection) -> Option<String> {
+    let ([low, high], precision) = (sample.interval?, sample.precision?);
+    let judged = sample.matches + sample.no_matches;
+    let drawn = match &sample.filter {
+        Some(filter) => {
+            format!("{} links of the filter {}", count(sample.links), cognate_proto::shown::harmless(filter))
+        }
+        None => format!("{} links", count(sample.links)),
+    };
+    let mut left = Vec::new();
+    if sample.unsure > 0 {
+        left.push(format!("of {} it could not be said", of_pairs(sample.unsure)));
+    }
+    if sample.open() > 0 {
+        left.push(format!("{} have no answer yet", of_pairs(sample.open())));
+    }
+    let left = if left.is_empty() { String::new() } else { format!("; {}", left.join(", ")) };
+    Some(format!(
+        "Precision by a blind sample (number {}): {} of {} are true matches, {}; with 95 % confidence it is between {} and {} for \
+         the {drawn}, from which the pairs were drawn by chance over the range of similarity{left}.",
+        sample.sample,
+        count(sample.matches),
+        of_pairs(judged),
+        share(precision.0),
+        share(low.0),
+        share(high.0),
+    ))
 }
 
 fn within(expected: &ExpectedError) -> String {

@@ -13,6 +13,12 @@ pub fn name<T: AsRef<str>>(text: T, _: &dyn Values) -> Result<Safe<String>> {
     Ok(Safe(show::name(text.as_ref())))
 }
 
+/// A name from outside within an attribute, or as a title: characters that act on the text around them are made visible.
+#[askama::filter_fn]
+pub fn label<T: AsRef<str>>(text: T, _: &dyn Values) -> Result<String> {
+    Ok(cognate_proto::shown::harmless(text.as_ref()).into_owned())
+}
+
 /// A sentence with names from outside in it.
 #[askama::filter_fn]
 pub fn sentence<T: AsRef<str>>(text: T, _: &dyn Values) -> Result<Safe<String>> {

@@ -6,6 +6,7 @@
 //!
 //! This crate reads results and writes bytes. It knows nothing of terminals, options, sessions, calls, or HTTP.
 
+pub mod answer;
 pub mod audit;
 mod clusters;
 pub mod contradicted;

@@ -9,6 +9,9 @@ mod condition;
 mod documents;
 mod filter;
 mod query;
+mod review;
+mod rules;
+mod second;
 mod sets;
 mod summary;
 
@@ -22,6 +25,8 @@ pub use cluster::{ClusterPage, ClusterQuery, FamilyView, LinkView, MemberRow, Pl
 pub use clusters::ClusterRow;
 pub use documents::{DocumentQuery, DocumentRow};
 pub use filter::{Change, ClusterFilter, Sort, VerdictWanted};
+pub use review::{Progress, SampledDocument, SampledLink};
+pub use rules::{Bulk, BulkRule};
 pub use sets::{SetFilter, SetRow};
 pub use summary::{ClusterTotals, Summary};
 
@@ -97,7 +102,8 @@ impl Browse {
             reader: Reader::default(),
             party: None,
         };
-        let prepared = "CREATE TEMP TABLE mark (cluster INTEGER PRIMARY KEY, verdict TEXT, changed INTEGER, key BLOB);
+        let prepared =
+            "CREATE TEMP TABLE mark (cluster INTEGER PRIMARY KEY, verdict TEXT, changed INTEGER, key BLOB, by TEXT);
                         CREATE INDEX temp.mark_key ON mark (key);";
         browse.report.connection().execute_batch(prepared).map_err(|error| browse.failed(error))?;
         // Lists number the sites by their first repository.

@@ -126,8 +126,11 @@ impl Browse {
                 .optional()?;
             if let Some((cluster, digest)) = found {
                 let changed = digest != hex(&entry.decided.digest);
-                let sql = "INSERT OR REPLACE INTO temp.mark VALUES (?,?,?,?)";
-                return connection.prepare_cached(sql)?.execute(params![cluster, word, changed, key.0]).map(drop);
+                let sql = "INSERT OR REPLACE INTO temp.mark VALUES (?,?,?,?,?)";
+                return connection
+                    .prepare_cached(sql)?
+                    .execute(params![cluster, word, changed, key.0, entry.by])
+                    .map(drop);
             }
             // The member that gave the cluster its id is gone: it goes on under the id of another.
             let sql = "SELECT c.cluster FROM content c JOIN layer l ON l.number = c.layer
@@ -136,8 +139,8 @@ impl Browse {
             for member in entry.decided.members.as_chunks::<16>().0 {
                 let heir = find.query_row(params![member, view], |row| row.get::<_, i64>(0)).optional()?;
                 if let Some(cluster) = heir {
-                    let sql = "INSERT OR IGNORE INTO temp.mark VALUES (?,?,1,?)";
-                    return connection.prepare_cached(sql)?.execute(params![cluster, word, key.0]).map(drop);
+                    let sql = "INSERT OR IGNORE INTO temp.mark VALUES (?,?,1,?,?)";
+                    return connection.prepare_cached(sql)?.execute(params![cluster, word, key.0, entry.by]).map(drop);
                 }
             }
             Ok(())
@@ -265,7 +268,10 @@ impl Browse {
     }
 
     /// A document is found by its content: its verdict says where it is as a hash alone.
-    fn document_state(&self, key: Key, entry: &VerdictEntry) -> Result<Option<(v1::Subject, Mark)>, Error> {
+    ///
+    /// # Errors
+    /// Fails if the result cannot be read.
+    pub fn document_state(&self, key: Key, entry: &VerdictEntry) -> Result<Option<(v1::Subject, Mark)>, Error> {
         let sql = "SELECT r.site, r.repository, d.path FROM document d JOIN root r ON r.id = d.root
                    WHERE d.content IN (SELECT id FROM content WHERE digest = ?1 AND cluster IS NOT NULL
                                        UNION SELECT c.id FROM identical i JOIN content c ON c.identical = i.id

@@ -30,11 +30,13 @@ mod pair;
 mod places;
 mod refined;
 mod rows;
+mod samples;
 mod scan;
 mod sets;
 mod share;
 mod since;
 mod slice;
+mod tree;
 mod verdicts;
 mod viewer;
 
@@ -50,8 +52,10 @@ pub use load::{LoadRow, NearGroup};
 pub use order::Order;
 pub use pair::{Found, FoundView, Route};
 pub use rows::*;
+pub use samples::{BandRow, SampleSection};
 pub use since::{Change, Changes};
 pub use slice::ClusterTotals;
+pub use tree::TreeEntry;
 pub use verdicts::VerdictSection;
 pub use viewer::{Reader, Viewer};
 
@@ -79,6 +83,8 @@ pub struct Report {
     of_documents: HashMap<verdicts::PlaceKey, VerdictSection>,
     /// True if verdicts were added.
     has_verdicts: bool,
+    /// What blind samples say.
+    samples: Vec<SampleSection>,
 }
 
 impl Report {
@@ -109,6 +115,7 @@ impl Report {
             verdicts: HashMap::new(),
             of_documents: HashMap::new(),
             has_verdicts: false,
+            samples: Vec::new(),
         };
         report.views = report.collect("SELECT view FROM layer ORDER BY number", |row| row.get(0))?;
         report.roots = report.root_places()?;

@@ -8,6 +8,7 @@ use std::sync::Arc;
 use cognate_analysis::Analyser;
 use cognate_export::audit::{Asked, Audit, AuditInput, Made};
 use cognate_proto::name::{RepositoryName, ScanId, SiteName};
+use cognate_proto::v1::SampleState;
 use cognate_result::report::{Report, time};
 use cognate_storage::store::{ScanRow, ScanStep};
 
@@ -27,15 +28,17 @@ impl Audits {
     ///
     /// # Errors
     /// Fails if the scan has no result, or it cannot be read.
-    pub(crate) fn audit(&self, id: ScanId, by: &str) -> Result<Audit, Error> {
+    pub(crate) fn audit(&self, id: ScanId, by: &str, samples: &[SampleState]) -> Result<Audit, Error> {
         let row = self.analyser.store.scan(id)?.filter(|row| row.step() == ScanStep::Published);
         let row = row.ok_or_else(|| Error::Refused(format!("scan {id} has no result")))?;
-        let report = Report::open(&self.analyser.published(id)?)?;
+        let mut report = Report::open(&self.analyser.published(id)?)?;
+        report.set_samples(samples);
         let made = Made {
             by: by.to_owned(),
             at: time(cognate_storage::clock::seconds((self.analyser.clock)())),
             software: env!("CARGO_PKG_VERSION").to_owned(),
             federation: self.members.authority()?.deployment().to_owned(),
+            key_words: self.members.authority()?.key_hash().words(),
         };
         let run_lengths = self.run_lengths(&row, &report)?;
         let input = AuditInput { made, asked: asked(&row), digest: row.digest.clone(), run_lengths };
@@ -46,16 +49,16 @@ impl Audits {
     ///
     /// # Errors
     /// As [`Audits::audit`].
-    pub(crate) fn json(&self, id: ScanId, by: &str) -> Result<Vec<u8>, Error> {
-        Signed::JSON.seal(self.audit(id, by)?.json()?, self.members.authority()?)
+    pub(crate) fn json(&self, id: ScanId, by: &str, samples: &[SampleState]) -> Result<Vec<u8>, Error> {
+        Signed::JSON.seal(self.audit(id, by, samples)?.json()?, self.members.authority()?)
     }
 
     /// The same as a signed page.
     ///
     /// # Errors
     /// As [`Audits::audit`].
-    pub(crate) fn html(&self, id: ScanId, by: &str) -> Result<Vec<u8>, Error> {
-        Signed::HTML.seal(self.audit(id, by)?.html()?, self.members.authority()?)
+    pub(crate) fn html(&self, id: ScanId, by: &str, samples: &[SampleState]) -> Result<Vec<u8>, Error> {
+        Signed::HTML.seal(self.audit(id, by, samples)?.html()?, self.members.authority()?)
     }
 }
 

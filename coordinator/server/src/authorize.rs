@@ -83,6 +83,7 @@ pub(crate) const METHODS: &[(&str, Access)] = &[
     ("/cognate.v1.Operator/UndoVerdicts", ANALYST),
     ("/cognate.v1.Operator/ListVerdicts", VIEWER),
     ("/cognate.v1.Operator/ListVerdictActions", VIEWER),
+    ("/cognate.v1.Operator/ShowReview", VIEWER),
     ("/cognate.v1.Operator/Find", ANALYST),
     ("/cognate.v1.Operator/FindHashes", ANALYST),
     ("/cognate.v1.Operator/PutWatch", ANALYST),

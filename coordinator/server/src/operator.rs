@@ -334,6 +334,13 @@ impl OperatorMethods for OperatorService {
         Ok(Response::new(opening.spool(self.list_verdicts(&operator, ScanId(request.into_inner().scan))?)))
     }
 
+    async fn show_review(&self, request: Request<v1::ShowReviewRequest>) -> Answer<v1::ShowReviewResponse> {
+        let operator = operator_of(&request)?;
+        let service = self.clone();
+        let scan = ScanId(request.into_inner().scan);
+        blocking(move || service.review(&operator, scan)).await.map(Response::new)
+    }
+
     async fn list_verdict_actions(
         &self,
         request: Request<v1::ListVerdictActionsRequest>,

@@ -6,12 +6,18 @@
 //! (`members_digest`, the places of a set's documents, the document's content); otherwise it is shown as changed, with
 //! the reason. Documents are named by a hash of their place: the journal cannot forget a path.
 
+mod bulk;
 mod decide;
+mod named;
+mod review;
+mod sample;
 mod saved;
 
 use std::sync::Arc;
 
 pub use decide::{About, VerdictRequest};
+pub use named::SubjectName;
+pub use sample::SampleRequest;
 
 use crate::error::Error;
 use crate::records::Records;

@@ -18,6 +18,7 @@ pub mod indexes;
 pub mod journal;
 pub mod maintenance;
 mod rows;
+pub mod sample;
 pub mod segment;
 pub mod store;
 pub mod template;

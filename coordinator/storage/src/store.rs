@@ -10,6 +10,7 @@ mod compact;
 mod indexes;
 mod key;
 mod members;
+mod samples;
 mod value;
 mod verdicts;
 mod watches;

@@ -256,4 +256,7 @@ pub struct SavedFilter {
     /// The part after the `?` of an address: the filter, and the order if another is chosen.
     #[prost(string, tag = "2")]
     pub query: String,
+    /// Name of the operator who is to go through its clusters; empty: nobody in particular.
+    #[prost(string, tag = "3")]
+    pub assignee: String,
 }

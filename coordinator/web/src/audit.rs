@@ -6,7 +6,8 @@ use axum::routing::get;
 use cognate_proto::v1;
 use cognate_proto::v1::operator_server::Operator as _;
 
-use crate::{Fields, Page, Pages, Person, Shown, filters, html};
+use crate::{Fields, Page, Pages, Person, Shown, filters, html, scan_id};
+use cognate_storage::store::Store;
 
 pub(crate) fn routes() -> Router<Pages> {
     Router::new().route("/audit", get(list))
@@ -34,15 +35,32 @@ struct Row {
     subject: String,
     /// The id of the scan that the event is about, or empty.
     scan: String,
+    /// Its repositories, if it is there.
+    repositories: String,
     detail: String,
+}
+
+/// The id of the scan that an event is about: `scan ID`, or `… of scan ID`.
+fn scan_of(subject: &str) -> Option<&str> {
+    let id = subject.strip_prefix("scan ").or_else(|| subject.rsplit_once(" of scan ").map(|(_, id)| id))?;
+    scan_id(id).is_ok().then_some(id)
+}
+
+/// The repositories of a scan, if it is there.
+fn repositories(store: &Store, id: &str) -> String {
+    let Some(row) = scan_id(id).ok().and_then(|id| store.scan(id).ok().flatten()) else { return String::new() };
+    let names = row.options().repositories.into_iter().map(|(site, repository)| format!("{site}/{repository}"));
+    names.collect::<Vec<_>>().join(", ")
 }
 
 async fn list(person: Person, fields: Fields) -> Shown {
     let (by, before) = (fields.text("by").unwrap_or_default().to_owned(), fields.number("before")?.unwrap_or_default());
     let request = person.ask("ListEvents", v1::ListEventsRequest { before, count: ROWS, by: by.clone() })?;
     let answer = person.pages.service.list_events(request).await?.into_inner();
+    let store = std::sync::Arc::clone(&person.pages.services().records.store);
     let row = |event: v1::AuditEvent| Row {
-        scan: event.subject.strip_prefix("scan ").unwrap_or_default().to_owned(),
+        repositories: scan_of(&event.subject).map(|scan| repositories(&store, scan)).unwrap_or_default(),
+        scan: scan_of(&event.subject).unwrap_or_default().to_owned(),
         time: event.time,
         by: event.by,
         action: event.action,

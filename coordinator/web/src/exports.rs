@@ -44,7 +44,7 @@ pub(crate) async fn written(person: &Person, id: ScanId, format: Format) -> Resu
     let opening = blocking(move || {
         service.result_of(&operator, id)?;
         service.services.records.note(Action::Fetched, id.0, operator.name.as_str())?;
-        service.services.results.report_with_verdicts(id, &service.reader(&operator))
+        service.reviewed_report(&operator, id)
     });
     let report = opening.await?;
     let mut written = streams.spooled(move |out| Ok(format.write(&report, 0, out)?));

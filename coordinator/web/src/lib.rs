@@ -15,6 +15,7 @@ mod fields;
 mod find;
 mod find_hashes;
 mod found;
+mod glossary;
 mod guard;
 mod host;
 mod http;
@@ -106,6 +107,7 @@ pub(crate) fn router(service: OperatorService, address: &str) -> Router {
         .merge(find::routes())
         .merge(find_hashes::routes())
         .merge(stored_queries::routes())
+        .merge(glossary::routes())
         .merge(overview::routes())
         .merge(result::routes())
         .merge(scan::routes())

@@ -164,7 +164,7 @@ async fn reading<T: Send + 'static>(
     let (service, operator) = (pages.service.clone(), person.operator.clone());
     let reading = tokio::task::spawn_blocking(move || {
         service.result_of(&operator, id)?;
-        read(&service.services.results.report_with_verdicts(id, &service.reader(&operator))?)
+        read(&service.reviewed_report(&operator, id)?)
     });
     Ok(reading.await.map_err(|_| PageError::internal("a page crashed: see the log"))??)
 }

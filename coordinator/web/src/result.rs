@@ -5,10 +5,14 @@
 
 mod cluster;
 mod clusters;
+mod desk;
 mod explain;
 mod lists;
 mod map;
 mod pictures;
+mod review;
+mod sample;
+mod tree;
 mod verdicts;
 
 use askama::Template;
@@ -18,23 +22,27 @@ use axum::routing::get;
 use cognate_proto::name::ScanId;
 
 use crate::{Fields, Page, PageError, Pages, Person, Shown, filters, html, scan_id};
+use cognate_export::answer::sentences;
 use cognate_export::contradicted::{CONTRADICTED, contradicted};
 use cognate_export::expected::expected_error;
 use cognate_export::legend::{CHANGES, RECOGNISED};
 use cognate_export::recognised;
 use cognate_export::{Format, overlap};
 use cognate_result::browse::{Browse, ClusterFilter, Summary};
-use cognate_result::report::SiteSection;
+use cognate_result::report::{ChangesRow, SampleSection, SiteSection};
 use cognate_server::Error;
+use cognate_server::operator::blocking;
 use cognate_storage::store::Store;
 
 pub(crate) fn routes() -> Router<Pages> {
     Router::new()
         .route("/scans/{id}/result", get(landing))
-        .merge(clusters::routes())
-        .merge(cluster::routes())
+        .merge(desk::routes())
         .merge(explain::routes())
         .merge(lists::routes())
+        .merge(review::routes())
+        .merge(sample::routes())
+        .merge(tree::routes())
         .merge(verdicts::routes())
 }
 
@@ -96,6 +104,10 @@ struct Landing {
     page: Page,
     id: ScanId,
     summary: Summary,
+    /// The answer in sentences.
+    answer: Vec<String>,
+    /// The compared repositories in a few words.
+    title: String,
     statuses: Vec<StatusPart>,
     redundant_bytes: u64,
     identical_sets: u64,
@@ -113,6 +125,11 @@ struct Landing {
 impl Landing {
     fn of(&self, site: &SiteSection, status: &str) -> u64 {
         site.status.get(status).copied().unwrap_or(0)
+    }
+
+    /// The page of a repository's folders.
+    fn folders_of(&self, row: &ChangesRow) -> String {
+        tree::address(self.id, row, &[])
     }
 
     /// Documents that are linked to others.
@@ -148,11 +165,16 @@ struct Cell {
 
 async fn landing(person: Person, Path(id): Path<String>, fields: Fields) -> Shown {
     let id = scan_id(&id)?;
-    let summary = browsing(&person, id, &ClusterFilter::default(), |browse, _| Ok(browse.summary()?)).await?;
+    let mut summary = browsing(&person, id, &ClusterFilter::default(), |browse, _| Ok(browse.summary()?)).await?;
+    let asking = person.clone();
+    let samples = blocking(move || Ok(asking.pages.service.review(&asking.operator, id)?.samples)).await?;
+    summary.scan.samples = samples.iter().map(SampleSection::of).collect();
     let is_log = fields.is_set("log");
     html(&Landing {
         page: person.page("scans"),
         id,
+        answer: sentences(&summary.scan, &summary.sites, &summary.overlap, &summary.changes),
+        title: title(&summary.sites),
         statuses: statuses(&summary),
         redundant_bytes: summary.identical.iter().map(|totals| totals.wasted_bytes).sum(),
         identical_sets: summary.identical.iter().map(|totals| totals.sets).sum(),
@@ -167,6 +189,18 @@ async fn landing(person: Person, Path(id): Path<String>, fields: Fields) -> Show
         is_audited: person.may("Audit").is_ok(),
         summary,
     })
+}
+
+/// The compared repositories, in the order of the launch: the first three, and the number of the others.
+fn title(sites: &[SiteSection]) -> String {
+    let names: Vec<String> = sites.iter().map(|site| format!("{}/{}", site.site, site.repository)).collect();
+    match names.as_slice() {
+        [] => "nothing".to_owned(),
+        [one] => one.clone(),
+        [a, b] => format!("{a} and {b}"),
+        [a, b, c] => format!("{a}, {b} and {c}"),
+        [a, b, c, more @ ..] => format!("{a}, {b}, {c} and {} more", more.len()),
+    }
 }
 
 /// The first status that applies counts.

@@ -26,6 +26,7 @@ pub(crate) fn routes() -> Router<Pages> {
     Router::new()
         .route("/scans/{id}", get(scan))
         .route("/scans/{id}/live", get(live))
+        .route("/scans/{id}/ended", get(ended))
         .route("/scans/{id}/cancel", post(cancel))
         .route("/scans/{id}/delete", post(delete))
 }
@@ -217,6 +218,15 @@ fn comparison(options: &ScanOptions) -> Vec<(&'static str, String)> {
         ("Text as well", format!("{}, at least {least} shared", method(layer)))
     }));
     settings
+}
+
+/// The page that follows the end of a scan: its result, or where it has none the scan itself, which says why.
+async fn ended(person: Person, Path(id): Path<String>) -> Shown {
+    let id = scan_id(&id)?;
+    let request = person.ask("ShowScan", v1::ShowScanRequest { scan: id.0 })?;
+    let state = person.pages.service.show_scan(request).await?.into_inner();
+    let has_result = state.result_bytes > 0;
+    see(&if has_result { format!("/scans/{id}/result") } else { format!("/scans/{id}") })
 }
 
 /// Sends the changing part repeatedly, until the scan has ended or the session is no longer valid.

@@ -16,6 +16,7 @@ use cognate_server::logins::Redeemed;
 use cognate_server::{AnalysisLimits, KeepFor, OperatorSettings};
 
 mod explain;
+mod decisions;
 mod results;
 mod sites;
 mod stored_queries;

@@ -2862,6 +2862,72 @@ pub struct VerdictAction {
     #[prost(sint64, tag = "10")]
     pub undone: i64,
 }
+#[derive(Clone, Copy, PartialEq, Eq, Hash, ::prost::Message)]
+pub struct ShowReviewRequest {
+    #[prost(fixed64, tag = "1")]
+    pub scan: u64,
+}
+/// How far the review of a scan's clusters is, and what samples of its links say.
+#[derive(Clone, PartialEq, ::prost::Message)]
+pub struct ShowReviewResponse {
+    #[prost(uint64, tag = "1")]
+    pub clusters: u64,
+    /// With a verdict that holds.
+    #[prost(uint64, tag = "2")]
+    pub decided: u64,
+    /// With a verdict that does not hold any more.
+    #[prost(uint64, tag = "3")]
+    pub changed: u64,
+    #[prost(message, repeated, tag = "4")]
+    pub reviewers: ::prost::alloc::vec::Vec<Reviewer>,
+    /// Latest first.
+    #[prost(message, repeated, tag = "5")]
+    pub samples: ::prost::alloc::vec::Vec<SampleState>,
+}
+/// The clusters whose present verdict is of this person.
+#[derive(Clone, PartialEq, Eq, Hash, ::prost::Message)]
+pub struct Reviewer {
+    #[prost(string, tag = "1")]
+    pub by: ::prost::alloc::string::String,
+    #[prost(uint64, tag = "2")]
+    pub clusters: u64,
+}
+/// A blind sample of links, and what people said of its pairs.
+#[derive(Clone, PartialEq, ::prost::Message)]
+pub struct SampleState {
+    #[prost(uint64, tag = "1")]
+    pub sample: u64,
+    #[prost(string, tag = "2")]
+    pub by: ::prost::alloc::string::String,
+    /// The time at which it was drawn.
+    #[prost(sint64, tag = "3")]
+    pub time: i64,
+    /// The filter of the clusters from whose links it was drawn; empty: of all.
+    #[prost(string, tag = "4")]
+    pub filter: ::prost::alloc::string::String,
+    /// Number of those links.
+    #[prost(uint64, tag = "5")]
+    pub links: u64,
+    /// Answers in equal parts of the range of similarity, from the least similar pairs to the most similar ones.
+    #[prost(message, repeated, tag = "6")]
+    pub bands: ::prost::alloc::vec::Vec<SampleBand>,
+}
+#[derive(Clone, Copy, PartialEq, Eq, Hash, ::prost::Message)]
+pub struct SampleBand {
+    /// Similarity of the least and of the most similar pair, in ten-thousandths.
+    #[prost(uint32, tag = "1")]
+    pub from: u32,
+    #[prost(uint32, tag = "2")]
+    pub to: u32,
+    #[prost(uint64, tag = "3")]
+    pub pairs: u64,
+    #[prost(uint64, tag = "4")]
+    pub matches: u64,
+    #[prost(uint64, tag = "5")]
+    pub no_matches: u64,
+    #[prost(uint64, tag = "6")]
+    pub unsure: u64,
+}
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord, ::prost::Enumeration)]
 #[repr(i32)]
 pub enum Verdict {
@@ -5084,6 +5150,31 @@ pub mod operator_client {
                 .insert(GrpcMethod::new("cognate.v1.Operator", "ListVerdictActions"));
             self.inner.server_streaming(req, path, codec).await
         }
+        /// How far the review of a scan is, with the precision that blind samples show.
+        pub async fn show_review(
+            &mut self,
+            request: impl tonic::IntoRequest<super::ShowReviewRequest>,
+        ) -> std::result::Result<
+            tonic::Response<super::ShowReviewResponse>,
+            tonic::Status,
+        > {
+            self.inner
+                .ready()
+                .await
+                .map_err(|e| {
+                    tonic::Status::unknown(
+                        format!("Service was not ready: {}", e.into()),
+                    )
+                })?;
+            let codec = tonic_prost::ProstCodec::default();
+            let path = http::uri::PathAndQuery::from_static(
+                "/cognate.v1.Operator/ShowReview",
+            );
+            let mut req = request.into_request();
+            req.extensions_mut()
+                .insert(GrpcMethod::new("cognate.v1.Operator", "ShowReview"));
+            self.inner.unary(req, path, codec).await
+        }
         /// --- Find
         /// Finds copies, versions and parts of documents: the caller sends their fingerprints, and receives coverage and matches.
         pub async fn find(
@@ -5624,6 +5715,14 @@ pub mod operator_server {
             request: tonic::Request<super::ListVerdictActionsRequest>,
         ) -> std::result::Result<
             tonic::Response<Self::ListVerdictActionsStream>,
+            tonic::Status,
+        >;
+        /// How far the review of a scan is, with the precision that blind samples show.
+        async fn show_review(
+            &self,
+            request: tonic::Request<super::ShowReviewRequest>,
+        ) -> std::result::Result<
+            tonic::Response<super::ShowReviewResponse>,
             tonic::Status,
         >;
         /// Server streaming response type for the Find method.
@@ -7108,6 +7207,51 @@ pub mod operator_server {
                                 max_encoding_message_size,
                             );
                         let res = grpc.server_streaming(method, req).await;
+                        Ok(res)
+                    };
+                    Box::pin(fut)
+                }
+                "/cognate.v1.Operator/ShowReview" => {
+                    #[allow(non_camel_case_types)]
+                    struct ShowReviewSvc<T: Operator>(pub Arc<T>);
+                    impl<
+                        T: Operator,
+                    > tonic::server::UnaryService<super::ShowReviewRequest>
+                    for ShowReviewSvc<T> {
+                        type Response = super::ShowReviewResponse;
+                        type Future = BoxFuture<
+                            tonic::Response<Self::Response>,
+                            tonic::Status,
+                        >;
+                        fn call(
+                            &mut self,
+                            request: tonic::Request<super::ShowReviewRequest>,
+                        ) -> Self::Future {
+                            let inner = Arc::clone(&self.0);
+                            let fut = async move {
+                                <T as Operator>::show_review(&inner, request).await
+                            };
+                            Box::pin(fut)
+                        }
+                    }
+                    let accept_compression_encodings = self.accept_compression_encodings;
+                    let send_compression_encodings = self.send_compression_encodings;
+                    let max_decoding_message_size = self.max_decoding_message_size;
+                    let max_encoding_message_size = self.max_encoding_message_size;
+                    let inner = self.inner.clone();
+                    let fut = async move {
+                        let method = ShowReviewSvc(inner);
+                        let codec = tonic_prost::ProstCodec::default();
+                        let mut grpc = tonic::server::Grpc::new(codec)
+                            .apply_compression_config(
+                                accept_compression_encodings,
+                                send_compression_encodings,
+                            )
+                            .apply_max_message_size_config(
+                                max_decoding_message_size,
+                                max_encoding_message_size,
+                            );
+                        let res = grpc.unary(method, req).await;
                         Ok(res)
                     };
                     Box::pin(fut)

@@ -15,7 +15,40 @@ pub(super) struct Page<'a> {
     pub(super) audit: &'a Audit,
 }
 
+impl Page<'_> {
+    /// A view in the words of people.
+    fn by<'v>(&self, view: &'v Option<String>) -> &'v str {
+        by(view.as_deref())
+    }
+}
+
 impl Audit {
+    /// The repositories of a side, as `site/repository`.
+    fn places_of(&self, side: &str) -> String {
+        let own = self.sites.iter().filter(|site| super::side_of(&self.level, site) == side);
+        own.map(|site| format!("{}/{}", site.site, site.repository)).collect::<Vec<_>>().join(", ")
+    }
+
+    /// True if the method tells passages apart.
+    fn has_passages(&self) -> bool {
+        !self.run_lengths.is_empty()
+    }
+
+    /// Documents that a person could read, and nobody compared by text: pictures, and what has no text.
+    fn unreadable(&self) -> u64 {
+        self.sides.iter().map(|side| side.unreadable).sum()
+    }
+
+    /// Documents that changed each time they were read.
+    fn changed(&self) -> u64 {
+        self.sites.iter().map(|site| site.changed).sum()
+    }
+
+    /// Documents without a byte.
+    fn empty(&self) -> u64 {
+        self.sites.iter().map(|site| site.empty).sum()
+    }
+
     fn scan_id(&self) -> &str {
         self.scan.id.as_deref().unwrap_or_default()
     }
@@ -48,7 +81,17 @@ impl Audit {
 
 impl Overlap {
     fn view(&self) -> &str {
-        self.view.as_deref().unwrap_or_default()
+        by(self.view.as_deref())
+    }
+}
+
+/// A view in the words of people.
+fn by(view: Option<&str>) -> &str {
+    match view.unwrap_or_default() {
+        "raw" => "bytes",
+        "office" => "text of office files",
+        "passages" => "paragraphs",
+        view => view,
     }
 }
 
@@ -63,6 +106,10 @@ impl Direction {
 }
 
 impl RunLengthRow {
+    fn by(&self) -> &str {
+        by(Some(&self.view))
+    }
+
     fn p50(&self) -> String {
         length(self.p50_bytes)
     }

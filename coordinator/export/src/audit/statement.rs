@@ -10,7 +10,9 @@ pub(super) fn of(audit: &Audit, controls: &[ControlRow]) -> Vec<String> {
     let mut sentences: Vec<String> = missing(&audit.scan.missing).into_iter().collect();
     sentences.extend(contradicted(audit));
     let counts_once = audit.sites.iter().any(|site| site.text_documents.is_some());
-    sentences.extend(audit.overlap.iter().flat_map(|row| overlap(row, audit.overlap.len() > 1, counts_once)));
+    // Text is what people read and write: it comes before bytes.
+    let (text, bytes): (Vec<_>, Vec<_>) = audit.overlap.iter().partition(|row| row.view.as_deref() == Some("text"));
+    sentences.extend(text.into_iter().chain(bytes).flat_map(|row| overlap(row, audit.overlap.len() > 1, counts_once)));
     if audit.overlap.is_empty() {
         sentences.push("Only one side took part, so there is no other side to compare it with.".to_owned());
     }
@@ -61,27 +63,29 @@ fn overlap(row: &Overlap, named: bool, counts_once: bool) -> Vec<String> {
             number(b.documents_total),
         )];
     }
-    row.directions.iter().map(|side| format!("{under}{}", direction(side))).collect()
+    row.directions.iter().flat_map(|side| direction(side).map(|sentence| format!("{under}{sentence}"))).collect()
 }
 
-fn direction(side: &Direction) -> String {
+/// What a side has in common with the other: a sentence with one number for the bytes, one for the documents.
+fn direction(side: &Direction) -> [String; 2] {
     let Direction { of, at, .. } = side;
     let templates = match side.template_bytes {
         0 => String::new(),
-        bytes => format!(", and {} more as boilerplate", size(bytes)),
+        bytes => format!("; {} more are boilerplate and not counted", size(bytes)),
     };
-    format!(
-        "Of the {} documents of {of} ({}), {} ({}) are identical or similar to documents of {at}; {} of {of}'s bytes ({}) occur \
-         there{templates}. Without copies it is {} different documents and {}.",
-        number(side.documents_total),
-        size(side.bytes_total),
-        number(side.documents),
-        percent(side.documents, side.documents_total),
-        size(side.shared_bytes),
-        percent(side.shared_bytes, side.bytes_total),
-        number(side.contents),
-        size(side.shared_once_bytes),
-    )
+    [
+        format!(
+            "{} of the bytes of {of} are also at {at} ({} of {}, every copy counted{templates}).",
+            percent(side.shared_bytes, side.bytes_total),
+            size(side.shared_bytes),
+            size(side.bytes_total),
+        ),
+        format!(
+            "{} of the {} documents of {of} are identical or similar to documents of {at}.",
+            number(side.documents),
+            number(side.documents_total),
+        ),
+    ]
 }
 
 fn found_controls(audit: &Audit, controls: &[ControlRow]) -> Vec<String> {
@@ -117,8 +121,8 @@ fn found_controls(audit: &Audit, controls: &[ControlRow]) -> Vec<String> {
 fn run_lengths(audit: &Audit) -> Option<String> {
     if audit.run_lengths.is_empty() {
         return Some(
-            "The method finds documents that are similar overall, not passages that they share: of the length of a shared \
-             passage that would have been found, nothing can be said."
+            "The method finds documents that are similar overall, not passages that they share: this report does not say how \
+             long a shared passage must be to be found."
                 .to_owned(),
         );
     }

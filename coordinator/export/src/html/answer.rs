@@ -47,6 +47,7 @@ pub(super) fn write(
         Safe(&when.unwrap_or_default()),
     )?;
     partial(scan, sites, report.cluster_totals()?.clusters, out)?;
+    crate::answer::of(report)?.iter().try_for_each(|line| writeln!(out, "<p class=\"answer\">{}</p>", Safe(line)))?;
     expected_error(scan).iter().try_for_each(|line| writeln!(out, "<p class=\"soft\">{}</p>", Safe(line)))?;
     writeln!(
         out,

@@ -6,6 +6,20 @@ for (const table of document.querySelectorAll("table[data-list]")) {
   const first = (entry) => (entry.rows ? entry.rows[0] : entry);
   const shown = tools.querySelector("output");
   const filter = tools.querySelector("input");
+  // A long list begins with its first rows, each group folded; paper has all of it.
+  const page = 100;
+  let limit = page;
+  const more = document.createElement("button");
+  more.type = "button";
+  table.closest(".scroll").after(more);
+  const cut = () => {
+    const filtered = filter.value.trim() !== "";
+    const all = rows();
+    all.forEach((entry, place) => entry.classList.toggle("later", !filtered && place >= limit));
+    more.hidden = filtered || all.length <= limit;
+    more.textContent = "Show " + Math.min(10 * page, all.length - limit) + " more of " + all.length;
+  };
+  more.addEventListener("click", () => { limit += 10 * page; cut(); });
   filter.addEventListener("input", () => {
     const words = filter.value.toLowerCase().split(/\s+/).filter(Boolean);
     let count = 0;
@@ -15,6 +29,7 @@ for (const table of document.querySelectorAll("table[data-list]")) {
       if (!entry.hidden) count++;
     }
     shown.textContent = words.length ? count + " shown" : "";
+    cut();
   });
   const fold = (entry, closed) => {
     entry.classList.toggle("closed", closed);
@@ -23,6 +38,8 @@ for (const table of document.querySelectorAll("table[data-list]")) {
   };
   for (const button of tools.querySelectorAll("button[data-fold]"))
     button.addEventListener("click", () => rows().forEach((entry) => fold(entry, button.dataset.fold === "close")));
+  if (rows().length > page / 5) rows().forEach((entry) => { if (entry.rows) fold(entry, true); });
+  cut();
   table.addEventListener("click", (event) => {
     const button = event.target.closest(".fold");
     if (button) { const entry = button.closest("tbody"); fold(entry, !entry.classList.contains("closed")); }
@@ -42,6 +59,7 @@ for (const table of document.querySelectorAll("table[data-list]")) {
         return down ? -order : order;
       });
       for (const entry of sorted) entry.parentNode.appendChild(entry);
+      cut();
     };
     head.addEventListener("click", sort);
     head.addEventListener("keydown", (event) => { if (event.key === "Enter" || event.key === " ") { event.preventDefault(); sort(); } });

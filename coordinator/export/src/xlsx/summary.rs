@@ -51,6 +51,11 @@ impl Page<'_> {
         let large = Format::new().set_bold().set_font_size(16);
         self.worksheet.write_string_with_format(0, 0, "Cognate: what sites have in common", &large)?;
         self.next = 2;
+        for sentence in crate::answer::of(report)? {
+            self.worksheet.write_string(self.next, 0, shown(&sentence))?;
+            self.next += 1;
+        }
+        self.next += 1;
         if scan.status != "complete" {
             let stamp = Format::new().set_bold().set_font_size(14).set_font_color(Color::RGB(0x00C0_0000));
             let text = "PARTIAL: some repositories are missing from this result";

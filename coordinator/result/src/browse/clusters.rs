@@ -175,12 +175,20 @@ impl Browse {
         self.one(&sql, [number], |row| self.cluster_row(row))
     }
 
+    /// Number of the clusters that a filter lets through.
+    ///
+    /// # Errors
+    /// As [`Browse::clusters`].
+    pub fn cluster_count(&self, filter: &ClusterFilter) -> Result<u64, Error> {
+        self.count(&self.condition(filter)?)
+    }
+
     fn count(&self, condition: &Condition) -> Result<u64, Error> {
         let sql = format!("SELECT count(*) FROM cluster k WHERE {}", condition.sql);
         Ok(self.one(&sql, params_from_iter(condition.values.iter()), |row| row.get(0))?.unwrap_or(0))
     }
 
-    fn condition(&self, filter: &ClusterFilter) -> Result<Condition, Error> {
+    pub(super) fn condition(&self, filter: &ClusterFilter) -> Result<Condition, Error> {
         let mut condition = Condition::new();
         for site in &filter.sites {
             self.at_site(&mut condition, site)?;

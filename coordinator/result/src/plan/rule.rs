@@ -105,6 +105,11 @@ impl Rule {
         matches!(self, Rule::Reference(place) if place.holds(document))
     }
 
+    /// True if the rule is about places, and this document is below its place.
+    pub(crate) fn prefers(&self, document: &Located) -> bool {
+        matches!(self, Rule::Reference(place) | Rule::Prefer(place) if place.holds(document))
+    }
+
     /// The site that the rule names, if it names one.
     pub fn site(&self) -> Option<&str> {
         match self {

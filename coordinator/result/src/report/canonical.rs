@@ -111,7 +111,7 @@ impl Report {
         out.text("],\"overlap\":");
         out.value(&self.overlap()?)?;
         out.text(",\"scan\":");
-        out.value(&ScanSection { id: None, run: None, digest: None, ..self.scan()? })?;
+        out.value(&ScanSection { id: None, run: None, digest: None, samples: Vec::new(), ..self.scan()? })?;
         out.text(",\"schema\":");
         out.value(&SCHEMA)?;
         out.text(",\"set_aside\":[");

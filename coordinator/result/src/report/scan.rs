@@ -60,6 +60,7 @@ impl Report {
                 refined,
                 refines,
                 run: Some(run),
+                samples: self.samples.clone(),
                 slice: self.slice.clone(),
                 status: row.get("status")?,
                 templates_digest,

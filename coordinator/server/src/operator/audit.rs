@@ -19,9 +19,10 @@ impl OperatorService {
         let state = self.visible_state(operator, id)?;
         self.check_full_result(operator, id, &state)?;
         let by = operator.name.as_str();
+        let samples = self.services.verdicts.review(id, &self.reader(operator))?.samples;
         let document = match format {
-            AuditFormat::Json => self.services.audits.json(id, by),
-            AuditFormat::Html => self.services.audits.html(id, by),
+            AuditFormat::Json => self.services.audits.json(id, by, &samples),
+            AuditFormat::Html => self.services.audits.html(id, by, &samples),
             AuditFormat::Unspecified => Err(Error::Invalid("`format`: it is missing".to_owned())),
         }?;
         tracing::info!(scan = %id, by, bytes = document.len(), "an auditor's report was made");

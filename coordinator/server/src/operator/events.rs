@@ -81,6 +81,16 @@ fn words(what: &What) -> (&'static str, String, String) {
             ("decided", format!("{} about {about} of {}", word(decision.verdict()), scanned(decision.scan)), detail)
         }
         What::FilterSaved(filter) => ("saved", format!("filter {}", filter.name), filter.query.clone()),
+        What::SampleDrawn(sample) => (
+            "drew",
+            format!("sample {} of {} pairs", sample.id, sample.pairs.len()),
+            format!("of scan {}", ScanId(sample.scan)),
+        ),
+        What::SampleJudged(judged) => (
+            "answered",
+            format!("pair {} of sample {}", judged.pair + 1, judged.sample),
+            judged.answer().word().to_owned(),
+        ),
         What::FilterRemoved(name) => ("removed", format!("filter {name}"), none()),
         What::Undone(undone) => ("took back", format!("verdict {}", undone.action), none()),
         What::Watch(watch) => ("set up", format!("watch {}", watch.name), watch.note.clone()),

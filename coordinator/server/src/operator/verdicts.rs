@@ -5,7 +5,7 @@ use std::sync::Arc;
 use cognate_proto::name::ScanId;
 use cognate_proto::v1;
 
-use cognate_result::report::Reader;
+use cognate_result::report::{Reader, Report};
 
 use super::OperatorService;
 use crate::error::Error;
@@ -61,6 +61,26 @@ impl OperatorService {
             actions.retain(|action| self.check_result(operator, ScanId(action.scan)).is_ok());
         }
         Ok(actions)
+    }
+
+    /// How far the review of a scan is.
+    ///
+    /// # Errors
+    /// Fails if there is no result that the person may see in full.
+    pub fn review(&self, operator: &Operator, scan: ScanId) -> Result<v1::ShowReviewResponse, Error> {
+        self.check_result(operator, scan)?;
+        self.services.verdicts.review(scan, &self.reader(operator))
+    }
+
+    /// The result of a scan for reports and plans, with verdicts and what samples say.
+    ///
+    /// # Errors
+    /// As [`OperatorService::review`].
+    pub fn reviewed_report(&self, operator: &Operator, scan: ScanId) -> Result<Report, Error> {
+        let reader = self.reader(operator);
+        let mut report = self.services.results.report_with_verdicts(scan, &reader)?;
+        report.set_samples(&self.services.verdicts.review(scan, &reader)?.samples);
+        Ok(report)
     }
 
     /// A person as a reader of verdicts.

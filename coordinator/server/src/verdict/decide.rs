@@ -13,7 +13,7 @@ use cognate_result::report::Reader;
 use cognate_storage::journal::What;
 
 /// Maximum subjects of one event.
-const OF_A_PART: usize = 4096;
+pub(super) const OF_A_PART: usize = 4096;
 const SUBJECTS_MAX: usize = 10_000;
 const FILTER_BYTES_MAX: usize = 4096;
 
@@ -172,7 +172,9 @@ impl Verdicts {
         for row in self.records.store.verdict_actions() {
             let (action, row) = row?;
             let subjects = row.keys().count() as u64;
-            match actions.last_mut().filter(|last| last.action == action) {
+            // A rule sets several verdicts in one action.
+            let is_same = |last: &&mut v1::VerdictAction| last.action == action && last.verdict == row.verdict;
+            match actions.last_mut().filter(is_same) {
                 Some(last) => last.subjects += subjects,
                 None => actions.push(v1::VerdictAction {
                     action,

@@ -4,6 +4,7 @@ use cognate_proto::v1;
 
 pub use crate::rows::{Certified, Invited, MemberName};
 use crate::rows::{MemberRow, ScanRow};
+use crate::sample::{Judged, SampleRow};
 use crate::verdict::{ActionRow, Decision, SavedFilter, Undone, VerdictRow};
 
 /// Something that happened and must not be forgotten.
@@ -18,7 +19,7 @@ pub struct Event {
     /// The change itself; none: a later version wrote a kind of event that this one does not know.
     #[prost(
         oneof = "What",
-        tags = "3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 15, 16, 17, 30, 31, 32, 33, 40, 50, 51, 52, 53, 54, 60, 61, 62, 63, 64, \
+        tags = "3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 15, 16, 17, 30, 31, 32, 33, 34, 35, 40, 50, 51, 52, 53, 54, 60, 61, 62, 63, 64, \
                 65"
     )]
     pub what: Option<What>,
@@ -84,6 +85,12 @@ pub enum What {
     /// The saved filter of this name was removed.
     #[prost(string, tag = "33")]
     FilterRemoved(String),
+    /// A blind sample was drawn; in a checkpoint, with what was said of its pairs.
+    #[prost(message, tag = "34")]
+    SampleDrawn(SampleRow),
+    /// Somebody said something of a pair of it.
+    #[prost(message, tag = "35")]
+    SampleJudged(Judged),
     /// A query is asked again whenever something was synced.
     #[prost(message, tag = "50")]
     Watch(v1::Watch),

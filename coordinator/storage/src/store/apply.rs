@@ -128,6 +128,8 @@ impl Store {
             What::Decided(decision) => self.apply_decision(decision, &event.by, event.time),
             What::FilterSaved(filter) => self.put(&Key::SavedFilter(filter.name.clone()), filter),
             What::FilterRemoved(name) => self.remove(&Key::SavedFilter(name.clone())),
+            What::SampleDrawn(sample) => self.put(&Key::Sample(sample.id), sample),
+            What::SampleJudged(judged) => self.apply_judged(*judged, &event.by),
             What::Undone(undone) => self.apply_undone(undone.action, &event.by, event.time),
             What::Checkpoint(_) | What::CheckpointEnd(_) => Ok(()),
             What::MemberState(MemberState { name, row }) => self.put(&Key::Member(name.kind(), name.name.clone()), row),

@@ -9,6 +9,7 @@ use super::value::{ActionPart, Value as _};
 use super::{Failure, Key, MemberRow, ScanRow, Store, Tree};
 use crate::error::Error;
 use crate::journal::{ActionState, History, MemberName, MemberState, ScanEvent, VerdictLogged, VerdictState, What};
+use crate::sample::SampleRow;
 use crate::verdict::{ActionRow, SavedFilter, VerdictRow};
 
 /// A journal of fewer bytes is read in a moment, however little of it still counts: about 5,000 events.
@@ -129,6 +130,7 @@ fn event_of(key: Key, value: &[u8]) -> Option<What> {
             What::VerdictLogged(VerdictLogged { number, action, part })
         }
         Key::SavedFilter(_) => What::FilterSaved(SavedFilter::from_bytes(value)?),
+        Key::Sample(_) => What::SampleDrawn(SampleRow::from_bytes(value)?),
         // No event makes these.
         Key::Schema
         | Key::Journal

@@ -12,6 +12,7 @@ use cognate_proto::v1;
 use super::value::{ActionPart, Value as _, ValueType};
 use crate::journal::Position;
 use crate::rows::{IndexId, IndexRow, MemberRow, ScanRow, SeenRow, SlotKey, SlotRow, WatchedRow};
+use crate::sample::SampleRow;
 use crate::verdict::{self, ActionRow, SavedFilter, VerdictRow};
 
 /// A tree of sled.
@@ -34,6 +35,7 @@ pub(super) enum Tree {
     VerdictActions,
     VerdictLog,
     SavedFilters,
+    Samples,
 }
 
 /// The record that a row comes from, which decides how long it lives.
@@ -51,7 +53,7 @@ pub(super) enum Lifetime {
 
 impl Tree {
     /// All trees, each at the position of its discriminant.
-    pub(super) const ALL: [Tree; 17] = [
+    pub(super) const ALL: [Tree; 18] = [
         Tree::Meta,
         Tree::Members,
         Tree::Seen,
@@ -69,6 +71,7 @@ impl Tree {
         Tree::VerdictActions,
         Tree::VerdictLog,
         Tree::SavedFilters,
+        Tree::Samples,
     ];
 
     /// The name under which sled knows the tree.
@@ -91,6 +94,7 @@ impl Tree {
             Tree::VerdictActions => "verdict_action",
             Tree::VerdictLog => "verdict_log",
             Tree::SavedFilters => "saved_filter",
+            Tree::Samples => "sample",
         }
     }
 
@@ -103,9 +107,8 @@ impl Tree {
             Tree::Members | Tree::Scans | Tree::Profiles | Tree::Schedules | Tree::Watches | Tree::Cases => {
                 Lifetime::Journal
             }
-            Tree::Templates | Tree::Verdicts | Tree::VerdictActions | Tree::VerdictLog | Tree::SavedFilters => {
-                Lifetime::Journal
-            }
+            Tree::Templates | Tree::Verdicts | Tree::VerdictActions | Tree::VerdictLog => Lifetime::Journal,
+            Tree::SavedFilters | Tree::Samples => Lifetime::Journal,
         }
     }
 }
@@ -153,6 +156,8 @@ pub(super) enum Key {
     VerdictLog(u64),
     /// Tree `saved_filter`, until the filter is removed. Key: name. Value: [`SavedFilter`].
     SavedFilter(String),
+    /// Tree `sample`, for ever. Key: number (u64). Value: [`SampleRow`].
+    Sample(u64),
 }
 
 impl Key {
@@ -175,6 +180,7 @@ impl Key {
             Key::VerdictAction(_) => Tree::VerdictActions,
             Key::VerdictLog(_) => Tree::VerdictLog,
             Key::SavedFilter(_) => Tree::SavedFilters,
+            Key::Sample(_) => Tree::Samples,
         }
     }
 
@@ -200,6 +206,7 @@ impl Key {
             Key::VerdictAction(_) => ValueType::of::<ActionRow>(),
             Key::VerdictLog(_) => ValueType::of::<ActionPart>(),
             Key::SavedFilter(_) => ValueType::of::<SavedFilter>(),
+            Key::Sample(_) => ValueType::of::<SampleRow>(),
         }
     }
 
@@ -218,7 +225,8 @@ impl Key {
             Key::Index(IndexId(number))
             | Key::Scan(ScanId(number))
             | Key::Template(number)
-            | Key::VerdictLog(number) => number.to_be_bytes().to_vec(),
+            | Key::VerdictLog(number)
+            | Key::Sample(number) => number.to_be_bytes().to_vec(),
             Key::Verdict(subject) => subject.0.to_vec(),
             Key::VerdictAction(part) => part.to_bytes(),
         }
@@ -258,6 +266,7 @@ impl Key {
             Tree::VerdictActions => Key::VerdictAction(ActionPart::from_bytes(bytes)?),
             Tree::VerdictLog => Key::VerdictLog(number()?),
             Tree::SavedFilters => Key::SavedFilter(text()?),
+            Tree::Samples => Key::Sample(number()?),
         })
     }
 }

@@ -7,6 +7,7 @@ use prost::Message as _;
 
 use crate::journal::Position;
 use crate::rows::{IndexRow, MemberRow, ScanRow, SeenRow, SlotRow, WatchedRow};
+use crate::sample::SampleRow;
 use crate::verdict::{ActionRow, SavedFilter, VerdictRow};
 
 /// The first byte of a row.
@@ -59,7 +60,7 @@ macro_rules! rows {
     )*};
 }
 
-rows!(MemberRow, SeenRow, SlotRow, IndexRow, ScanRow, WatchedRow, VerdictRow, ActionRow, SavedFilter);
+rows!(MemberRow, SeenRow, SlotRow, IndexRow, ScanRow, WatchedRow, VerdictRow, ActionRow, SavedFilter, SampleRow);
 rows!(v1::Profile, v1::Schedule, v1::Watch, v1::Case, v1::Template);
 
 macro_rules! numbers {

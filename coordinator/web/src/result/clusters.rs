@@ -1,57 +1,186 @@
-//! The list of clusters: filtered, sorted, in pages, with verdicts on rows or on all clusters of the filter.
+//! The left half of the workspace: the list of clusters, filtered, sorted and in pages, one row a pair or group.
 
-use askama::Template;
-use axum::Router;
-use axum::extract::{Path, RawQuery};
-use axum::routing::get;
 use cognate_proto::name::ScanId;
 
-use super::verdicts::VERDICTS;
-use super::{Paging, browsing, page_number};
-use crate::{Fields, Page, Pages, Person, Shown, filters, html, scan_id};
-use cognate_result::browse::{ClusterFilter, ClusterRow, Sort, Window};
+use super::Paging;
+use crate::Fields;
+use cognate_result::browse::{Browse, ClusterFilter, ClusterRow, Place, Sort, VerdictWanted, Window};
 use cognate_result::marks::Mark;
+use cognate_server::Error;
+use cognate_storage::store::Store;
 use cognate_storage::verdict::SavedFilter;
 
-pub(super) fn routes() -> Router<Pages> {
-    Router::new().route("/scans/{id}/clusters", get(list))
+/// The orders that the form offers: the column, and its name for people.
+const ORDERS: [(&str, &str); 14] = [
+    ("joined", "most bytes in common first"),
+    ("size", "largest first"),
+    ("containment", "most contained first"),
+    ("mean", "most alike first"),
+    ("-mean", "least alike first"),
+    ("redundant", "most redundant bytes first"),
+    ("shared", "strongest link first"),
+    ("members", "most members first"),
+    ("documents", "most documents first"),
+    ("last", "modified last first"),
+    ("-first", "modified first first"),
+    ("sites", "most sites first"),
+    ("path", "by path"),
+    ("id", "by id"),
+];
+
+/// The filter and the order of a list, and both as a query again.
+#[derive(Clone)]
+pub(super) struct ListQuery {
+    pub(super) filter: ClusterFilter,
+    pub(super) sort: Sort,
+    pub(super) query: String,
+    /// The page, from 1.
+    pub(super) number: u64,
 }
 
-#[derive(Template)]
-#[template(path = "result/clusters.html")]
-struct List {
-    page: Page,
-    id: ScanId,
-    rows: Vec<(ClusterRow, Option<Mark>)>,
-    paging: Paging,
-    sites: Vec<String>,
-    has_views: bool,
-    fields: Fields,
-    filter: ClusterFilter,
-    sort: Sort,
-    /// The filter and the order, as addresses have them.
-    query: String,
-    here: String,
-    saved: Vec<SavedFilter>,
+impl ListQuery {
+    /// Reads an address.
+    ///
+    /// # Errors
+    /// Fails if a field of the filter, or the order, is invalid.
+    pub(super) fn of(raw: Option<&str>, fields: &Fields, number: u64) -> Result<ListQuery, Error> {
+        let filter: ClusterFilter = raw.unwrap_or_default().parse()?;
+        let sort: Sort = fields.text("sort").map_or(Ok(Sort::default()), str::parse)?;
+        let mut query = filter.to_query();
+        if sort != Sort::default() {
+            query.push_str(if query.is_empty() { "" } else { "&" });
+            query.push_str(&format!("sort={sort}"));
+        }
+        Ok(ListQuery { filter, sort, query, number })
+    }
+
+    /// The address of the list, without its page.
+    pub(super) fn list(&self, id: ScanId) -> String {
+        let address = format!("/scans/{id}/clusters");
+        if self.query.is_empty() { address } else { format!("{address}?{}", self.query) }
+    }
+
+    /// The address of a cluster next to this list.
+    pub(super) fn address(&self, id: ScanId, row: &ClusterRow) -> String {
+        let mut address = format!("/scans/{id}/clusters/{}/{}", row.view, row.id);
+        let mut separator = '?';
+        if !self.query.is_empty() {
+            address.push(separator);
+            address.push_str(&self.query);
+            separator = '&';
+        }
+        if self.number > 1 {
+            address.push_str(&format!("{separator}page={}", self.number));
+        }
+        address
+    }
 }
 
-impl List {
+/// A row of the list.
+pub(super) struct ListRow {
+    pub(super) row: ClusterRow,
+    pub(super) mark: Option<Mark>,
+    /// Of a pair, the other document.
+    pub(super) second: Option<Place>,
+    pub(super) address: String,
+}
+
+impl ListRow {
+    /// The one percentage of a row, and what it measures.
+    pub(super) fn share(&self) -> (Option<cognate_result::report::Ratio>, &'static str) {
+        share(&self.row)
+    }
+
+    /// Documents that the row does not name.
+    pub(super) fn more(&self) -> u64 {
+        self.row.documents.saturating_sub(1 + u64::from(self.second.is_some()))
+    }
+}
+
+/// The one percentage of a cluster: how alike its documents are, or for a document within a much larger one, how much of it
+/// is there.
+pub(super) fn share(row: &ClusterRow) -> (Option<cognate_result::report::Ratio>, &'static str) {
+    /// From this share on, one document is in the other.
+    const INSIDE: i64 = 8000;
+    /// A resemblance below this would hide that.
+    const UNLIKE: i64 = 5000;
+    let is_inside = row.relation != "group"
+        && row.max_containment.is_some_and(|contained| contained.0 >= INSIDE)
+        && row.mean_resemblance.is_some_and(|alike| alike.0 < UNLIKE);
+    if is_inside { (row.max_containment, "inside") } else { (row.mean_resemblance, "alike") }
+}
+
+/// The list, as the workspace shows it.
+pub(super) struct ListPane {
+    pub(super) rows: Vec<ListRow>,
+    pub(super) paging: Paging,
+    pub(super) sites: Vec<String>,
+    pub(super) has_views: bool,
+    pub(super) fields: Fields,
+    pub(super) asked: ListQuery,
+    /// The address of this page of the list.
+    pub(super) here: String,
+    /// Where the list goes on after its last row; empty: nowhere.
+    pub(super) onward: String,
+    pub(super) saved: Vec<SavedFilter>,
+}
+
+/// The rows of a page of the list, and how many there are on all pages.
+pub(super) struct Rows {
+    pub(super) rows: Vec<ListRow>,
+    pub(super) total: u64,
+    pub(super) sites: Vec<String>,
+    pub(super) has_views: bool,
+}
+
+/// The page of the list that is asked for.
+pub(super) fn rows(browse: &Browse, store: &Store, id: ScanId, asked: &ListQuery) -> Result<Rows, Error> {
+    let window = Window { page: asked.number - 1, ..Window::default() };
+    let page = browse.clusters(&asked.filter, asked.sort, window)?;
+    let mut rows = Vec::new();
+    for row in page.rows {
+        let mark = browse.mark_of_cluster(store, &row)?;
+        let second = browse.second_document(&row)?;
+        rows.push(ListRow { address: asked.address(id, &row), row, mark, second });
+    }
+    let has_views = browse.report().views().len() > 1;
+    Ok(Rows { rows, total: page.total, sites: browse.sites().to_vec(), has_views })
+}
+
+impl ListPane {
+    pub(super) fn of(id: ScanId, found: Rows, asked: ListQuery, fields: Fields, saved: Vec<SavedFilter>) -> ListPane {
+        let list = asked.list(id);
+        let paging = Paging::of(asked.number, Window::default().rows, found.total, list.clone());
+        let here = if asked.number > 1 { format!("{}{}", paging.address, asked.number) } else { list.clone() };
+        // What is decided leaves a list of open clusters: the next ones are on its first page then.
+        let empties = matches!(asked.filter.verdict, Some(VerdictWanted::Open | VerdictWanted::None));
+        let onward = match (empties, asked.number < paging.pages) {
+            (true, _) if paging.total > 0 => list,
+            (false, true) => format!("{}{}", paging.address, asked.number + 1),
+            _ => String::new(),
+        };
+        let Rows { rows, sites, has_views, .. } = found;
+        ListPane { rows, paging, sites, has_views, fields, asked, here, onward, saved }
+    }
+
     /// The value of a field of the filter.
-    fn value(&self, name: &str) -> &str {
+    pub(super) fn value(&self, name: &str) -> &str {
         self.fields.text(name).unwrap_or_default()
     }
 
-    fn has_site(&self, site: &str) -> bool {
-        self.filter.sites.iter().any(|known| known == site)
+    pub(super) fn has_site(&self, site: &str) -> bool {
+        self.asked.filter.sites.iter().any(|known| known == site)
     }
 
-    /// True if the filter uses a field of the folded part.
-    fn is_detailed(&self) -> bool {
-        let first = ["site", "path", "verdict", "least", "across", "sort", "page"];
-        let names = [
+    /// Number of fields of the folded part that the filter uses.
+    pub(super) fn folded(&self) -> usize {
+        let folded = [
+            "site",
+            "across",
             "relation",
             "view",
             "frame",
+            "least",
             "least_max",
             "mean",
             "mean_max",
@@ -64,94 +193,72 @@ impl List {
             "to",
             "since",
         ];
-        debug_assert!(names.iter().all(|name| !first.contains(name)), "a field is in one place");
-        names.iter().any(|name| self.fields.is_set(name))
+        folded.iter().filter(|name| self.fields.is_set(name)).count()
     }
 
-    /// The columns: each with what it can be sorted by.
-    fn columns(&self) -> [(&'static str, &'static [(&'static str, &'static str)]); 9] {
-        [
-            ("", &[("path", "Cluster"), ("id", "id")]),
-            ("", &[("relation", "Kind"), ("sites", "Sites")]),
-            ("num", &[("members", "Members"), ("documents", "Documents")]),
-            ("num", &[("least", "Least alike")]),
-            ("num", &[("mean", "Mean"), ("most", "Most")]),
-            ("num", &[("containment", "Contained")]),
-            ("num", &[("size", "Size"), ("links", "Links")]),
-            ("num", &[("joined", "In common"), ("redundant", "Redundant"), ("shared", "Strongest link")]),
-            ("num", &[("first", "Modified first"), ("last", "Last")]),
-        ]
+    /// The orders that are offered, and the present one if it is another.
+    pub(super) fn orders(&self) -> Vec<(String, String)> {
+        let mut orders: Vec<_> = ORDERS.iter().map(|(name, label)| ((*name).to_owned(), (*label).to_owned())).collect();
+        let present = self.asked.sort.to_string();
+        if orders.iter().all(|(name, _)| *name != present) {
+            orders.push((present.clone(), format!("by {present}")));
+        }
+        orders
+    }
+
+    pub(super) fn is_order(&self, name: &str) -> bool {
+        self.asked.sort.to_string() == name
     }
 
     /// The name of the filter that is shown, if it has one.
-    fn saved_here(&self) -> Option<&str> {
-        self.saved.iter().find(|filter| filter.query == self.query).map(|filter| filter.name.as_str())
+    pub(super) fn saved_here(&self) -> Option<&SavedFilter> {
+        self.saved.iter().find(|filter| filter.query == self.asked.query)
     }
+}
 
-    fn heading(&self, name: &str) -> Heading {
-        let by = Sort::by(name).unwrap_or_default();
-        let is_here = self.sort.name() == name;
-        let next = if is_here { self.sort.reversed() } else { by };
-        let query = self.filter.to_query();
-        let separator = if query.is_empty() { "" } else { "&" };
-        Heading {
-            address: format!("/scans/{}/clusters?{query}{separator}sort={next}", self.id),
-            order: match (is_here, self.sort.is_descending()) {
-                (false, _) => "",
-                (true, true) => "descending",
-                (true, false) => "ascending",
-            },
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use cognate_result::report::Ratio;
+
+    #[test]
+    fn a_document_within_a_larger_one_is_inside_and_all_others_are_alike() {
+        let row = |relation: &str, resemblance, containment| ClusterRow {
+            number: 0,
+            id: String::new(),
+            members_digest: String::new(),
+            view: "raw".to_owned(),
+            relation: relation.to_owned(),
+            total_bytes: 0,
+            members: 2,
+            documents: 2,
+            sites: Vec::new(),
+            links: 1,
+            min_resemblance: Some(Ratio(resemblance)),
+            mean_resemblance: Some(Ratio(resemblance)),
+            max_resemblance: Some(Ratio(resemblance)),
+            max_containment: Some(Ratio(containment)),
+            shared_bytes: 0,
+            joined_bytes: 0,
+            frame_links: 0,
+            rests_on_frame: false,
+            redundant_bytes: 0,
+            first_modified: String::new(),
+            last_modified: String::new(),
+            site: String::new(),
+            repository: String::new(),
+            path: String::new(),
+            path_escaped: false,
+        };
+        for (relation, resemblance, containment, expected) in [
+            ("pair", 9000, 9500, (9000, "alike")),
+            ("pair", 300, 9800, (9800, "inside")),
+            ("archive", 300, 9800, (9800, "inside")),
+            ("pair", 300, 1200, (300, "alike")),
+            ("group", 300, 9800, (300, "alike")),
+        ] {
+            let (found, word) = share(&row(relation, resemblance, containment));
+            assert_eq!((found.unwrap().0, word), expected, "{relation} {resemblance} {containment}");
         }
     }
-}
-
-/// A heading that sorts.
-struct Heading {
-    address: String,
-    order: &'static str,
-}
-
-/// The filter and the order of a query, and both as a query again.
-pub(super) fn asked(
-    query: Option<&str>,
-    fields: &Fields,
-) -> Result<(ClusterFilter, Sort, String), cognate_server::Error> {
-    let filter: ClusterFilter = query.unwrap_or_default().parse()?;
-    let sort: Sort = fields.text("sort").map_or(Ok(Sort::default()), str::parse)?;
-    let mut written = filter.to_query();
-    if sort != Sort::default() {
-        written.push_str(if written.is_empty() { "" } else { "&" });
-        written.push_str(&format!("sort={sort}"));
-    }
-    Ok((filter, sort, written))
-}
-
-async fn list(person: Person, Path(id): Path<String>, RawQuery(raw): RawQuery, fields: Fields) -> Shown {
-    let id = scan_id(&id)?;
-    let (filter, sort, query) = asked(raw.as_deref(), &fields)?;
-    let number = page_number(&fields)?;
-    let window = Window { page: number - 1, ..Window::default() };
-    let wanted = filter.clone();
-    let (rows, total, sites, has_views) = browsing(&person, id, &filter, move |browse, store| {
-        let page = browse.clusters(&wanted, sort, window)?;
-        let mut rows = Vec::new();
-        for row in page.rows {
-            let mark = browse.mark_of_cluster(store, &row)?;
-            rows.push((row, mark));
-        }
-        Ok((rows, page.total, browse.sites().to_vec(), browse.report().views().len() > 1))
-    })
-    .await?;
-    let address = format!("/scans/{id}/clusters");
-    let here = if query.is_empty() { address } else { format!("{address}?{query}") };
-    let paging = Paging::of(number, window.rows, total, here.clone());
-    let here = if number > 1 { format!("{}{number}", paging.address) } else { here };
-    // Saved filters are for all people, and may contain names that a bound person must not see.
-    let saved = if person.operator.viewer().is_bound() {
-        Vec::new()
-    } else {
-        person.pages.services().records.store.saved_filters().map_err(cognate_server::Error::from)?
-    };
-    let page = person.page("scans");
-    html(&List { page, id, rows, paging, sites, has_views, fields, filter, sort, query, here, saved })
 }

@@ -1,5 +1,5 @@
-//! Two documents of a result side by side: what they share under each view, where in both it stands, and through which others
-//! they are in one cluster.
+//! Two documents of a result side by side: what they share under each view, the places of that in both, and the documents
+//! through which they are in one cluster.
 
 use askama::Template;
 use axum::Router;
@@ -41,15 +41,15 @@ struct Explain {
 }
 
 /// The two documents under one view, as the page shows them.
-struct Compared {
+pub(super) struct Compared {
     /// The view, as the addresses of its clusters name it.
-    view: String,
-    pair: Pair,
-    places: Places,
+    pub(super) view: String,
+    pub(super) pair: Pair,
+    pub(super) places: Places,
 }
 
-/// Where it stands.
-enum Places {
+/// The places of what both have.
+pub(super) enum Places {
     /// They are the same all over.
     All,
     Known(PairMap),
@@ -58,24 +58,24 @@ enum Places {
 }
 
 /// Two bars, one above the other, and what leads from one to the other.
-struct PairMap {
-    widths: [u64; 2],
-    bands: Vec<Band>,
-    templates: [Vec<(u64, u64)>; 2],
-    runs: Vec<Shared>,
-    omitted: u64,
+pub(super) struct PairMap {
+    pub(super) widths: [u64; 2],
+    pub(super) bands: Vec<Band>,
+    pub(super) templates: [Vec<(u64, u64)>; 2],
+    pub(super) runs: Vec<Shared>,
+    pub(super) omitted: u64,
 }
 
 /// A run of bytes in both, as columns.
-struct Band {
-    a: (u64, u64),
-    b: (u64, u64),
-    bytes: u64,
+pub(super) struct Band {
+    pub(super) a: (u64, u64),
+    pub(super) b: (u64, u64),
+    pub(super) bytes: u64,
 }
 
 impl Band {
     /// What lies between the two bars.
-    fn points(&self) -> String {
+    pub(super) fn points(&self) -> String {
         let ((a, a_width), (b, b_width)) = (self.a, self.b);
         format!("{a},18 {},18 {},58 {b},58", a + a_width, b + b_width)
     }
@@ -110,7 +110,8 @@ async fn explain(person: Person, Path(id): Path<String>, fields: Fields) -> Show
     html(&Explain { page: person.page("scans"), id, a, b, found, pairs })
 }
 
-fn pairs(
+/// The two documents under each view that both have.
+pub(super) fn pairs(
     service: &OperatorService,
     operator: &Operator,
     id: ScanId,
@@ -146,14 +147,14 @@ impl Places {
 
 impl Compared {
     /// Those of the versions that are shown.
-    fn shown(&self) -> &[Version] {
+    pub(super) fn shown(&self) -> &[Version] {
         &self.pair.versions[..self.pair.versions.len().min(VERSIONS)]
     }
-}
 
-/// The document that a version is: `A`, `B`, or nothing.
-fn is(version: &Version) -> String {
-    version.is.as_deref().unwrap_or_default().to_uppercase()
+    /// The document that a version is: `A`, `B`, or nothing.
+    fn is(&self, version: &Version) -> String {
+        version.is.as_deref().unwrap_or_default().to_uppercase()
+    }
 }
 
 impl PairMap {
@@ -184,15 +185,15 @@ impl PairMap {
             runs,
         }
     }
-}
 
-/// Where a run stands in the second, against where it stands in the first.
-fn moved(run: &Shared) -> String {
-    use cognate_export::human::count as number;
-    match run.offset_a.cmp(&run.offset_b) {
-        std::cmp::Ordering::Equal => "at the same place".to_owned(),
-        std::cmp::Ordering::Less => format!("{} later", number(run.offset_b - run.offset_a)),
-        std::cmp::Ordering::Greater => format!("{} earlier", number(run.offset_a - run.offset_b)),
+    /// The place of a run in the second document, compared with its place in the first.
+    pub(super) fn moved(&self, run: &Shared) -> String {
+        use cognate_export::human::count as number;
+        match run.offset_a.cmp(&run.offset_b) {
+            std::cmp::Ordering::Equal => "at the same place".to_owned(),
+            std::cmp::Ordering::Less => format!("{} later", number(run.offset_b - run.offset_a)),
+            std::cmp::Ordering::Greater => format!("{} earlier", number(run.offset_a - run.offset_b)),
+        }
     }
 }
 

@@ -8,14 +8,18 @@ use axum::routing::{get, post};
 use cognate_proto::name::ScanId;
 use cognate_proto::v1::{self, SubjectKind};
 
+use crate::exports::file;
 use crate::{Fields, Page, PageError, Pages, Person, Shown, filters, html, scan_id, see};
+use cognate_export::grid::{Column, CsvRows, Kind, Rows as _, column};
 use cognate_export::human;
 use cognate_server::operator::blocking;
+use cognate_server::verdict::SubjectName;
 use cognate_storage::verdict;
 
 pub(super) fn routes() -> Router<Pages> {
     Router::new()
         .route("/scans/{id}/verdicts", get(history).post(decide))
+        .route("/scans/{id}/verdicts/csv", get(history_csv))
         .route("/scans/{id}/verdicts/undo", post(undo))
         .route("/scans/{id}/filters", post(save_filter))
         .route("/scans/{id}/filters/remove", post(remove_filter))
@@ -38,33 +42,138 @@ const ACTIONS: usize = 500;
 struct History {
     page: Page,
     id: ScanId,
-    actions: Vec<v1::VerdictAction>,
+    actions: Vec<ActionView>,
+    people: Vec<String>,
+    fields: Fields,
     more: usize,
 }
 
-impl History {
-    fn word(&self, action: &v1::VerdictAction) -> &'static str {
-        verdict::word(action.verdict())
+/// An action, and what it is about.
+struct ActionView {
+    action: v1::VerdictAction,
+    names: Vec<SubjectName>,
+}
+
+impl ActionView {
+    fn word(&self) -> &'static str {
+        verdict::word(self.action.verdict())
     }
 
-    fn scan(&self, action: &v1::VerdictAction) -> ScanId {
-        ScanId(action.scan)
+    fn scan(&self) -> ScanId {
+        ScanId(self.action.scan)
+    }
+
+    /// Subjects that have no name here.
+    fn unnamed(&self) -> u64 {
+        self.action.subjects.saturating_sub(self.names.len() as u64)
     }
 }
 
-async fn history(person: Person, Path(id): Path<String>) -> Shown {
-    let id = scan_id(&id)?;
+impl History {
+    /// The value of a field of the filter.
+    fn value(&self, name: &str) -> &str {
+        self.fields.text(name).unwrap_or_default()
+    }
+
+    /// The filter as a query.
+    fn query(&self) -> String {
+        let mut query = form_urlencoded::Serializer::new(String::new());
+        for name in ["by", "verdict", "of"] {
+            if let Some(value) = self.fields.text(name) {
+                query.append_pair(name, value);
+            }
+        }
+        query.finish()
+    }
+}
+
+/// The decisions that a filter lets through, latest first, with their names, and all people who decided.
+async fn decisions(
+    person: &Person,
+    id: ScanId,
+    fields: &Fields,
+    count_max: usize,
+) -> Result<(Vec<ActionView>, Vec<String>, usize), PageError> {
     person.may("ListVerdictActions")?;
     let asking = person.clone();
-    let actions = tokio::task::spawn_blocking(move || {
+    let text = |name: &str| fields.text(name).map(str::to_owned);
+    let (by, word, is_of_scan) = (text("by"), text("verdict"), fields.text("of") == Some("scan"));
+    blocking(move || {
         let service = &asking.pages.service;
         service.check_result(&asking.operator, id)?;
-        service.verdict_history(&asking.operator)
-    });
-    let mut actions = actions.await.map_err(|_| PageError::internal("a page crashed: see the log"))??;
-    let more = actions.len().saturating_sub(ACTIONS);
-    actions.truncate(ACTIONS);
-    html(&History { page: person.page("scans"), id, actions, more })
+        let mut actions = service.verdict_history(&asking.operator)?;
+        let mut people: Vec<String> = actions.iter().map(|action| action.by.clone()).collect();
+        people.sort();
+        people.dedup();
+        actions.retain(|action| {
+            by.as_ref().is_none_or(|by| action.by == *by)
+                && word.as_ref().is_none_or(|word| verdict::word(action.verdict()) == word)
+                && (!is_of_scan || action.scan == id.0)
+        });
+        let more = actions.len().saturating_sub(count_max);
+        actions.truncate(count_max);
+        let mut names = service.services.verdicts.names_of(&actions, &service.reader(&asking.operator))?;
+        let view = |action: v1::VerdictAction| {
+            let names = names.remove(&(action.action, action.verdict)).unwrap_or_default();
+            ActionView { action, names }
+        };
+        Ok((actions.into_iter().map(view).collect(), people, more))
+    })
+    .await
+    .map_err(PageError::from)
+}
+
+async fn history(person: Person, Path(id): Path<String>, fields: Fields) -> Shown {
+    let id = scan_id(&id)?;
+    let (actions, people, more) = decisions(&person, id, &fields, ACTIONS).await?;
+    html(&History { page: person.page("scans"), id, actions, people, fields, more })
+}
+
+/// The columns of the decisions for programs.
+const COLUMNS: [Column; 11] = [
+    column("action", "Action", Kind::Text, 8),
+    column("time", "When", Kind::Text, 20),
+    column("by", "Who", Kind::Text, 16),
+    column("verdict", "Verdict", Kind::Text, 16),
+    column("subjects", "About", Kind::Count, 8),
+    column("kind", "Kind", Kind::Text, 12),
+    column("place", "At", Kind::Text, 20),
+    column("path", "Path", Kind::Text, 60),
+    column("sites", "Sites", Kind::Text, 20),
+    column("note", "Note", Kind::Text, 40),
+    column("undone", "Taken back", Kind::Text, 20),
+];
+
+/// The same list as CSV: a row for each decision, with its first subject.
+async fn history_csv(person: Person, Path(id): Path<String>, fields: Fields) -> Shown {
+    let id = scan_id(&id)?;
+    let (actions, _, _) = decisions(&person, id, &fields, usize::MAX).await?;
+    let mut out = Vec::new();
+    let mut write = || -> cognate_export::Result<()> {
+        let mut rows = CsvRows::new(&COLUMNS, &mut out)?;
+        for view in &actions {
+            let action = &view.action;
+            let name = view.names.first().cloned().unwrap_or_default();
+            let place = if name.site.is_empty() { String::new() } else { format!("{}/{}", name.site, name.repository) };
+            let undone = if action.undone == 0 { String::new() } else { human::stamp(action.undone) };
+            rows.row(vec![
+                action.action.to_string().into(),
+                human::stamp(action.time).into(),
+                action.by.as_str().into(),
+                view.word().into(),
+                action.subjects.into(),
+                name.kind.into(),
+                place.into(),
+                name.path.into(),
+                name.sites.join(", ").into(),
+                action.note.as_str().into(),
+                undone.into(),
+            ])?;
+        }
+        rows.finish()
+    };
+    write().map_err(|error| PageError::internal(error.to_string()))?;
+    Ok(file(&format!("cognate-verdicts-{id}.csv"), "text/csv; charset=utf-8", out.into()))
 }
 
 /// The subjects of a form.
@@ -170,7 +279,8 @@ async fn remove_filter(person: Person, Path(id): Path<String>, fields: Fields) -
     back(id, &fields)
 }
 
-fn may_save(person: &Person) -> Result<(), PageError> {
+/// People who are bound to a site or a party name no filters, which are for all.
+pub(super) fn may_save(person: &Person) -> Result<(), PageError> {
     person.may("SetVerdicts")?;
     match person.operator.viewer().is_bound() {
         false => Ok(()),

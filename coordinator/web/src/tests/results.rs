@@ -48,11 +48,12 @@ async fn every_page_of_a_result_shows_what_it_is_for_and_lets_no_name_act() {
         (format!("{SCAN}/result"), "class=\"s-identical\""),
         (format!("{SCAN}/result"), "Reported shares are within "),
         (format!("{SCAN}/result?log=1"), "Linear scale"),
-        (format!("{SCAN}/clusters"), "2</small>"),
+        (format!("{SCAN}/clusters"), "<small>2</small></h1>"),
+        (format!("{SCAN}/clusters"), "archive/three.txt"),
         (format!("{SCAN}/clusters?across=1&sort=-members"), "of this filter"),
         (format!("{SCAN}/clusters?path=nowhere"), "Show all"),
-        (cluster.clone(), "in 2 members"),
-        (format!("{cluster}?threshold=90"), "no members are connected"),
+        (cluster.clone(), "<strong>A</strong> <bdi class=\"name\""),
+        (cluster.clone(), "Your copy of B"),
         (format!("{SCAN}/identical"), "same bytes"),
         (set, "drafts/one.txt"),
         (format!("{SCAN}/folders"), "pairs"),
@@ -184,4 +185,92 @@ async fn who_only_looks_decides_nothing_and_who_is_bound_elsewhere_sees_nothing(
         let answer = browser.get(&format!("{SCAN}/{path}")).await;
         assert_eq!(answer.status, StatusCode::NOT_FOUND, "{path}: {}", answer.body);
     }
+}
+
+#[tokio::test]
+async fn a_review_shows_how_far_it_is_and_a_blind_sample_gives_the_precision_everywhere() {
+    let mut browser = Browser::start().await;
+    with_result(&browser).await;
+    browser.sign_in(&person("anna", Role::Analyst)).await;
+    let review = format!("{SCAN}/review");
+    let page = browser.get(&review).await;
+    let csrf = page.csrf();
+    assert!(page.body.contains("0 of 2 clusters are decided, 2 are left"), "{}", page.body);
+    let name = clusters(&browser.get(&format!("{SCAN}/clusters")).await.body).remove(0);
+    let name = name.split("/clusters/").nth(1).unwrap().split('?').next().unwrap().to_owned();
+    browser.post(&format!("{SCAN}/verdicts"), &[("csrf", &csrf), ("cluster", &name), ("verdict", "keep")]).await;
+    let page = browser.get(&review).await.body;
+    assert!(page.contains("1 of 2 clusters are decided, 1 are left") && page.contains(">anna</bdi>"), "{page}");
+    // A filter is given to a person, who sees what is left of it.
+    let saved = [("csrf", csrf.as_str()), ("name", "across"), ("query", "across=1")];
+    browser.post(&format!("{SCAN}/filters"), &saved).await;
+    let assigned = [("csrf", csrf.as_str()), ("name", "across"), ("assignee", "ben")];
+    assert_eq!(browser.post(&format!("{SCAN}/filters/assign"), &assigned).await.location(), review);
+    let page = browser.get(&review).await.body;
+    assert!(page.contains("Assigned to ben.") && page.contains("value=\"ben\""), "{page}");
+    // Two pairs are drawn, and looked at without figures and verdicts.
+    let drawn = browser.post(&format!("{SCAN}/samples"), &[("csrf", &csrf), ("pairs", "2")]).await;
+    let sample = drawn.location().to_owned();
+    assert!(sample.starts_with(&format!("{SCAN}/samples/")), "{}", drawn.body);
+    for (answered, answer) in ["match", "no-match"].into_iter().enumerate() {
+        let page = browser.get(&sample).await.body;
+        assert!(page.contains(&format!("{answered} of 2 pairs have an answer")), "{page}");
+        for figure in ["verdict keep", "Of A in B", "alike"] {
+            assert!(!page.contains(figure), "a blind page shows {figure}: {page}");
+        }
+        let pair = page.split("name=\"pair\" value=\"").nth(1).unwrap().split('"').next().unwrap().to_owned();
+        browser.post(&sample, &[("csrf", &csrf), ("pair", &pair), ("verdict", answer)]).await;
+    }
+    assert!(browser.get(&sample).await.body.contains("All pairs have an answer"));
+    // Clopper and Pearson, of 1 in 2.
+    let said = "1 of 2 pairs are true matches, 50.0 %; with 95 % confidence it is between 1.2 % and 98.7 %";
+    for path in [&review, &format!("{SCAN}/result"), &format!("{SCAN}/export/html"), &format!("{SCAN}/audit/html")] {
+        let body = browser.get(path).await.body;
+        assert!(body.contains(said), "{path}: {body}");
+    }
+    let json = browser.get(&format!("{SCAN}/export/json")).await.body;
+    assert!(json.contains("\"precision\":5000") || json.contains("\"precision\":0.5"), "{json}");
+    // What is no sample, and who may only look.
+    for path in ["samples/99", "samples/x"] {
+        assert_eq!(browser.get(&format!("{SCAN}/{path}")).await.status, StatusCode::NOT_FOUND, "{path}");
+    }
+    for pairs in ["0", "1001", "x"] {
+        let answer = browser.post(&format!("{SCAN}/samples"), &[("csrf", &csrf), ("pairs", pairs)]).await;
+        assert_eq!(answer.status, StatusCode::BAD_REQUEST, "{pairs}");
+    }
+    browser.sign_in(&person("vera", Role::Viewer)).await;
+    let csrf = browser.get(&review).await.csrf();
+    let answer = browser.post(&format!("{SCAN}/samples"), &[("csrf", csrf.as_str()), ("pairs", "2")]).await;
+    assert_eq!(answer.status, StatusCode::FORBIDDEN);
+}
+
+#[tokio::test]
+async fn a_rule_shows_what_it_would_do_names_ties_decides_and_is_taken_back_as_one() {
+    let mut browser = Browser::start().await;
+    with_result(&browser).await;
+    browser.sign_in(&person("anna", Role::Analyst)).await;
+    let rule = format!("{SCAN}/review/rule");
+    let csrf = browser.get(&format!("{SCAN}/review")).await.csrf();
+    // An error is told at the form, which keeps what was typed.
+    let page = browser.get(&format!("{rule}?rule=prefer&place=&filter=across%3D1")).await;
+    assert!(page.status == StatusCode::OK && page.body.contains("name 1 to 32 places"), "{}", page.body);
+    assert!(page.body.contains("value=\"across=1\"") && page.body.contains("aria-invalid"), "{}", page.body);
+    // All documents have one time: the newest of them is not known.
+    let page = browser.get(&format!("{rule}?rule=newest")).await.body;
+    assert!(page.contains("0 of 2 clusters") && page.contains("2 ties"), "{page}");
+    let page = browser.get(&format!("{rule}?rule=below&verdict=intentional&place=a%2Fmain%2Fletters")).await.body;
+    assert!(page.contains("1 of 2 clusters") && page.contains("letters/a.txt"), "{page}");
+    let preferred = format!("{rule}?rule=prefer&place=b%2Fmain");
+    let page = browser.get(&preferred).await.body;
+    assert!(page.contains("1 of 2 clusters") && page.contains("1 ties") && page.contains("3 documents"), "{page}");
+    let form = |expected| [("csrf", csrf.as_str()), ("rule", "prefer"), ("place", "b/main"), ("expected", expected)];
+    assert_eq!(browser.post(&rule, &form("2")).await.status, StatusCode::CONFLICT);
+    assert_eq!(browser.post(&rule, &form("1")).await.status, StatusCode::SEE_OTHER);
+    let page = browser.get(&format!("{SCAN}/clusters?verdict=done")).await.body;
+    let cluster = clusters(&page).remove(0);
+    let page = browser.get(&cluster).await.body;
+    assert!(page.contains("verdict keep") && page.contains("verdict duplicate"), "{page}");
+    browser.post(&format!("{SCAN}/verdicts/undo"), &[("csrf", &csrf)]).await;
+    let page = browser.get(&cluster).await.body;
+    assert!(!page.contains("verdict keep") && !page.contains("state verdict duplicate"), "{page}");
 }

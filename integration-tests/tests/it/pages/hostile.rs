@@ -65,7 +65,7 @@ fn every_page_shows_hostile_names_obeys_none_and_is_no_wider_than_the_screen() {
     // All that a result has, and of all names at once.
     let pages = [
         ("run", scan.clone(), "Scan "),
-        ("result", format!("{scan}/result"), "Result of scan"),
+        ("result", format!("{scan}/result"), "Result of "),
         ("clusters", format!("{scan}/clusters"), "Clusters "),
         ("cluster", cluster, ""),
         ("identical", format!("{scan}/identical"), "Identical sets"),
@@ -73,7 +73,9 @@ fn every_page_shows_hostile_names_obeys_none_and_is_no_wider_than_the_screen() {
         ("folders", format!("{scan}/folders"), "Folders"),
         ("documents", format!("{scan}/documents"), "Documents"),
         ("plan", format!("{scan}/plan?keep=reference:paris/kb"), "Plan"),
+        ("review", format!("{scan}/review"), "Review"),
         ("verdicts", format!("{scan}/verdicts"), "Verdicts"),
+        ("glossary", "/glossary".to_owned(), "Glossary"),
     ];
     for (name, path, heading) in pages {
         browser.open(&path);
@@ -90,12 +92,13 @@ fn every_page_shows_hostile_names_obeys_none_and_is_no_wider_than_the_screen() {
     }
     // Each cluster is reached by its name, and each folder by its own.
     browser.open(&format!("{scan}/clusters"));
-    let clusters = browser.texts("tbody th a").len();
+    let clusters = browser.texts("ol.rows a").len();
     assert_eq!(clusters, HOSTILE.len() + 1);
     for row in 1..=clusters {
         browser.open(&format!("{scan}/clusters"));
-        browser.click(&format!("tbody tr:nth-child({row}) th a"));
-        browser.wait("a cluster is shown", |browser| browser.has(".map svg"));
+        browser.click(&format!("ol.rows > li:nth-child({row}) > a"));
+        browser.wait("the row is open", |browser| browser.has(&format!("ol.rows > li:nth-child({row})[aria-current]")));
+        browser.wait("a cluster is shown", |browser| browser.has(".map svg, figure.pair"));
         browser.check_widths();
         browser.check();
     }

@@ -35,7 +35,7 @@ fn a_scan_is_launched_watched_and_looked_into_from_the_pages() {
     browser.wait("the scan has ended", |browser| browser.has(".state.complete"));
     browser.shoot("scan-complete");
     // What is hostile is shown, and does nothing.
-    let id = browser.path().rsplit('/').next().unwrap().to_owned();
+    let id = browser.path().split('/').nth(2).unwrap().to_owned();
     browser.open(&format!("/scans/{id}/identical"));
     browser.see_in("main", "\\u{202e}fdp.exe");
     assert!(!browser.has("main img"));

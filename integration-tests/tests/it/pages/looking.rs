@@ -21,6 +21,8 @@ fn somebody_signs_in_looks_around_and_signs_out() {
     browser.open("/scans");
     browser.press("j");
     browser.press(ENTER);
+    browser.wait("its result is shown", |browser| browser.text("h1").starts_with("Result of "));
+    browser.click_text("Run");
     browser.wait("the scan is shown", |browser| browser.text("h1").starts_with("Scan "));
     browser.shoot("scan");
     browser.check();

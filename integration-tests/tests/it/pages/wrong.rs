@@ -74,7 +74,7 @@ fn a_session_that_ended_leads_to_signing_in_and_back() {
     browser.sign_in(&federation.login(&federation.operator()));
     assert_eq!(browser.path(), format!("/scans/{id}/clusters?least=80"));
     browser.see_begin("h1", "Clusters 2");
-    assert!(!browser.has("td.mark .state"));
+    assert!(!browser.has(".mark .state"));
     browser.check();
 }
 
@@ -105,7 +105,7 @@ fn a_scan_that_failed_says_why_and_what_to_do_and_a_partial_one_what_is_missing(
     browser.check_but(&["409"]);
     federation.scan(&["--sync-deadline", "1s"]).expect(3);
     browser.open("/scans");
-    browser.click("tbody td a[href$='/result']");
+    browser.click("tbody th a[href$='/result']");
     browser.wait("the result is stamped", |browser| browser.has(".stamp"));
     assert_eq!(browser.text(".stamp"), "PARTIAL");
     browser.see_in(".problem", "tokyo/kb");

@@ -63,6 +63,9 @@ pub struct ScanSection {
     /// Fields that may differ between equal runs.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub run: Option<RunSection>,
+    /// What blind samples of its links say.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub samples: Vec<crate::report::SampleSection>,
     /// The site of a slice; absent in the complete report.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub slice: Option<String>,

@@ -4,6 +4,7 @@ use std::sync::atomic::{AtomicBool, AtomicU32, Ordering};
 
 use super::*;
 use crate::journal::{Acted, CaseChecked, CaseErased, Certified, Event, Invited, Journal, Position, Restored, verify};
+use crate::sample::{Judged, SampleRow, SampledPair};
 use crate::verdict::{self, Decided, Decision, Undone};
 
 /// A state in a folder of its own.
@@ -149,9 +150,21 @@ fn live(store: &Store) {
     }
     record(store, What::Undone(Undone { action: 2 }));
     for name in ["f", "gone"] {
-        record(store, What::FilterSaved(SavedFilter { name: name.into(), query: "q".into() }));
+        record(store, What::FilterSaved(SavedFilter { name: name.into(), query: "q".into(), assignee: "ben".into() }));
     }
     record(store, What::FilterRemoved("gone".into()));
+    let pair = SampledPair {
+        view: "raw".into(),
+        a: vec![1; 16],
+        b: vec![2; 16],
+        similarity: 90,
+        answer: 0,
+        by: String::new(),
+    };
+    let sample =
+        SampleRow { id: 7, scan: 1, by: "anna".into(), links: 9, pairs: vec![pair; 2], ..SampleRow::default() };
+    record(store, What::SampleDrawn(sample));
+    record(store, What::SampleJudged(Judged { sample: 7, pair: 1, answer: 2 }));
     // Most events of this journal change nothing.
     for scan in 0..400 {
         record(store, What::Acted(Acted { action: 2, scan }));

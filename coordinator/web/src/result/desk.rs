@@ -1,0 +1,76 @@
+//! The workspace of a review: the list of clusters at the left, the cluster that is open at the right. In a narrow window
+//! these are two steps: the list, then the cluster.
+
+use askama::Template;
+use axum::Router;
+use axum::extract::{Path, RawQuery};
+use axum::routing::get;
+use cognate_proto::name::ScanId;
+
+use super::cluster::{Detail, DetailQuery};
+use super::clusters::{ListPane, ListQuery, rows};
+use super::explain::Places;
+use super::verdicts::VERDICTS;
+use super::{browsing, page_number};
+use crate::{Fields, Page, PageError, Pages, Person, Shown, filters, html, scan_id};
+use cognate_storage::verdict::SavedFilter;
+
+pub(super) fn routes() -> Router<Pages> {
+    Router::new().route("/scans/{id}/clusters", get(list)).route("/scans/{id}/clusters/{view}/{name}", get(cluster))
+}
+
+#[derive(Template)]
+#[template(path = "result/desk.html")]
+struct Desk {
+    page: Page,
+    id: ScanId,
+    list: ListPane,
+    detail: Option<Detail>,
+    /// True if the address names a cluster: in a narrow window, that is what is shown.
+    is_cluster: bool,
+}
+
+/// Saved filters are for all people, and may contain names that a bound person must not see.
+pub(super) fn saved_filters(person: &Person) -> Result<Vec<SavedFilter>, PageError> {
+    match person.operator.viewer().is_bound() {
+        true => Ok(Vec::new()),
+        false => Ok(person.pages.services().records.store.saved_filters().map_err(cognate_server::Error::from)?),
+    }
+}
+
+async fn list(person: Person, Path(id): Path<String>, RawQuery(raw): RawQuery, fields: Fields) -> Shown {
+    desk(person, scan_id(&id)?, None, raw.as_deref(), fields).await
+}
+
+async fn cluster(
+    person: Person,
+    Path((id, view, name)): Path<(String, String, String)>,
+    RawQuery(raw): RawQuery,
+    fields: Fields,
+) -> Shown {
+    desk(person, scan_id(&id)?, Some((view, name)), raw.as_deref(), fields).await
+}
+
+async fn desk(person: Person, id: ScanId, named: Option<(String, String)>, raw: Option<&str>, fields: Fields) -> Shown {
+    let asked = ListQuery::of(raw, &fields, page_number(&fields)?)?;
+    let wanted = DetailQuery::of(&fields)?;
+    let is_cluster = named.is_some();
+    let (asking, of_list) = (person.clone(), asked.clone());
+    let (found, detail) = browsing(&person, id, &asked.filter, move |browse, store| {
+        let found = rows(browse, store, id, &of_list)?;
+        let open = match &named {
+            Some((view, name)) => browse.cluster_called(view, name)?,
+            None => found.rows.first().map(|row| row.row.clone()),
+        };
+        let detail =
+            open.map(|row| Detail::of(&asking, browse, store, id, row, &of_list, &wanted)).transpose()?.flatten();
+        Ok((found, detail))
+    })
+    .await?;
+    if is_cluster && detail.is_none() {
+        return Err(PageError::not_found());
+    }
+    let saved = saved_filters(&person)?;
+    let list = ListPane::of(id, found, asked, fields, saved);
+    html(&Desk { page: person.page("scans"), id, list, detail, is_cluster })
+}
