@@ -30,7 +30,7 @@ async fn a_result_that_was_altered_is_refused_wherever_it_is_opened() {
         said.contains(&scan) && said.contains("has changed since it was published") && said.contains("launch it again")
     );
     assert!(services.results.report_with_verdicts(ScanId(1), &Reader::default()).is_err());
-    assert!(services.audits.json(ScanId(1), "anna").is_err());
+    assert!(services.audits.json(ScanId(1), "anna", &[]).is_err());
     // From a backup it is the same again, though its stamp is another.
     std::fs::remove_file(&path).unwrap();
     std::fs::write(&path, &original).unwrap();
