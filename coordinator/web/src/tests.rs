@@ -15,8 +15,8 @@ use cognate_server::harness::{Harness, person, site};
 use cognate_server::logins::Redeemed;
 use cognate_server::{AnalysisLimits, KeepFor, OperatorSettings};
 
-mod explain;
 mod decisions;
+mod explain;
 mod results;
 mod sites;
 mod stored_queries;

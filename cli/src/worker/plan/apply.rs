@@ -127,7 +127,7 @@ fn checked_quarantine(folder: &Path, setup: &Setup) -> anyhow::Result<PathBuf> {
 /// Bytes that would be lost with a set.
 fn lost_bytes(holding: &Holding) -> u64 {
     let planned = holding.set.version_of.as_ref().map_or(0, |of| of.lost_bytes);
-    planned.max(holding.exact_lost_bytes.unwrap_or(0))
+    holding.exact_lost_bytes.unwrap_or(planned)
 }
 
 fn shown(copy: &StayingCopy) -> String {

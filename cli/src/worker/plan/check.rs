@@ -39,7 +39,7 @@ pub(super) struct Checked {
     go_bytes: u64,
     /// Of the documents that go, those that are versions of one that stays.
     versions: u64,
-    /// Bytes that would be lost, of each version the greater of the scan's figure and of the exact count.
+    /// Bytes that would be lost: of each version the exact count, or the scan's figure where nothing could be counted.
     lost_bytes: u64,
     /// Versions whose loss was counted exactly, byte by byte, since both documents are at this site.
     exact: u64,
@@ -66,7 +66,7 @@ impl Checked {
         self.go_bytes += set.go.len() as u64 * set.size_bytes;
         if let Some(version_of) = &set.version_of {
             self.versions += set.go.len() as u64;
-            self.lost_bytes += version_of.lost_bytes.max(holding.exact_lost_bytes.unwrap_or(0));
+            self.lost_bytes += holding.exact_lost_bytes.unwrap_or(version_of.lost_bytes);
             self.exact += u64::from(holding.exact_lost_bytes.is_some());
         }
     }
@@ -334,9 +334,10 @@ impl Checker {
                 Ok(Some(lost)) if *lost > most => {
                     format!("counted byte by byte, {lost} bytes of it would be lost; the plan allows {most}")
                 }
-                Ok(_) if version_of.lost_bytes > most => {
-                    format!("{} bytes of it would be lost; the plan allows {most}", version_of.lost_bytes)
-                }
+                Ok(None) if version_of.lost_bytes > most => format!(
+                    "{} bytes of it would be lost by the figures of the scan; the plan allows {most}, and nothing can be counted here",
+                    version_of.lost_bytes
+                ),
                 Ok(_) => String::new(),
                 Err(error) => format!("what would be lost cannot be counted: {error:#}"),
             };

@@ -18,6 +18,10 @@ use super::{Group, Keep, Member, Rule, Said, Why, compare, decide};
 use crate::error::Error;
 use crate::report::{Located, Report, hex, located};
 
+/// A scan finds what two documents share to the borders of fine chunks, which have about 7 bytes: so much may be missing of a document
+/// that is in another one entirely. The site counts byte by byte before anything goes, and refuses what loses more than is allowed.
+const BORDER_BYTES: u64 = 8;
+
 /// The conditions under which versions go.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Versions {
@@ -265,11 +269,12 @@ fn choose(
         let least = |is_preferred: bool| {
             reasons.iter().filter(|reason| reason.2 == is_preferred).min_by_key(|reason| reason.0).copied()
         };
-        let chosen = least(true).filter(|reason| reason.0 <= versions.lose_bytes_max);
+        let is_allowed = |lost_bytes: u64| lost_bytes <= versions.lose_bytes_max.saturating_add(BORDER_BYTES);
+        let chosen = least(true).filter(|reason| is_allowed(reason.0));
         match chosen.filter(|_| one.may_go()) {
             Some((lost_bytes, other, _)) => going.push(version(one, &candidates[other], lost_bytes, view, keep)),
             None => {
-                if one.may_go() && least(false).is_some_and(|reason| reason.0 <= versions.lose_bytes_max) {
+                if one.may_go() && least(false).is_some_and(|reason| is_allowed(reason.0)) {
                     totals.ties += 1;
                 } else if one.may_go() && least(true).is_some() {
                     totals.too_much += 1;
