@@ -31,7 +31,7 @@ COLORS = ["#1b6ca8", "#6aaed6", "#555555", "#b5651d", "#2e8b57", "#8e44ad", "#c0
 def commands(cognate, minhash):
     """Name, shell words with {} for the folders, and what its output finds."""
     threads = str(os.cpu_count())
-    compare = [cognate, "compare", "first={0}", "second={1}", "--output", "{out}"]
+    compare = [cognate, "compare", "first={0}", "second={1}", "--format", "json", "--output", "{out}"]
     hashing = f'find "$0" "$1" -type f -print0 | xargs -0 -P{threads} -n 500 b3sum --num-threads 1 > {{out}}'
     known = [
         ("b3sum, all cores", ["sh", "-c", hashing, "{0}", "{1}"], "b3sum", "a hash of each file"),
