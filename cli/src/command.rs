@@ -88,11 +88,37 @@ pub(crate) enum Command {
 #[cfg(test)]
 mod tests {
     use clap::CommandFactory as _;
+    use clap_complete::Shell;
 
     use super::*;
+    use crate::manual::write_manual;
 
     #[test]
     fn the_command_line_is_well_formed() {
         Cli::command().debug_assert();
+    }
+
+    #[test]
+    fn every_command_has_a_manual_page_with_its_examples() {
+        let folder = tempfile::tempdir().unwrap();
+        let man = folder.path().join("man/man1");
+        write_manual(Cli::command(), &man).unwrap();
+        for command in Cli::command().get_subcommands().filter(|command| !command.is_hide_set()) {
+            let path = man.join(format!("cognate-{}.1", command.get_name()));
+            let page = std::fs::read_to_string(&path).unwrap_or_else(|error| panic!("{}: {error}", path.display()));
+            assert!(page.contains(".SH SYNOPSIS"), "{page}");
+        }
+        let compare = std::fs::read_to_string(man.join("cognate-compare.1")).unwrap();
+        assert!(compare.contains("cognate compare old=release"), "{compare}");
+    }
+
+    #[test]
+    fn each_shell_completes_the_commands() {
+        for shell in [Shell::Bash, Shell::Zsh, Shell::Fish] {
+            let mut script = Vec::new();
+            clap_complete::generate(shell, &mut Cli::command(), "cognate", &mut script);
+            let script = String::from_utf8(script).unwrap();
+            assert!(["compare", "coordinator", "--chunk-bytes"].iter().all(|word| script.contains(word)), "{shell}");
+        }
     }
 }

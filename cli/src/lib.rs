@@ -37,7 +37,7 @@ mod worker;
 
 use std::process::ExitCode;
 
-use clap::Parser as _;
+use clap::{CommandFactory as _, Parser as _};
 
 use crate::command::{Cli, Command};
 use crate::exit::Exit;
@@ -86,8 +86,8 @@ pub fn main() -> ExitCode {
         Command::Verdict(args) => verdict::run(&args),
         Command::Text(args) => text::run(&args),
         Command::Evaluate(args) => evaluate::run(&args),
-        Command::Completions(args) => manual::completions(&args),
-        Command::Manual(args) => manual::manual(&args),
+        Command::Completions(args) => manual::completions(&args, Cli::command()),
+        Command::Manual(args) => manual::manual(&args, Cli::command()),
         Command::Later(words) => Err(exit::not_yet(&words)),
     };
     match result {

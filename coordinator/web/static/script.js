@@ -280,6 +280,9 @@
   }
 
   // --- Live parts: the server sends the part of the page again, as it would be after a reload
+  // Without this script, the page has an instruction to do the same.
+  if (document.querySelector("[data-reload]")) setTimeout(() => location.reload(), 2000);
+
   const live = document.querySelector("[data-live]");
   if (live) {
     const source = new EventSource(live.dataset.live);

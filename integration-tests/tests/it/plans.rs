@@ -214,7 +214,7 @@ impl Versions {
         let folder = sandbox.folder(
             "a",
             &[
-                ("logs/2024/part.log", &log.as_bytes()[..40_000]),
+                ("logs/2024/part.log", &log.as_bytes()[..20_000]),
                 ("logs/all.log", log.as_bytes()),
                 ("text/first.txt", edited.as_bytes()),
                 ("text/second.txt", text.as_bytes()),

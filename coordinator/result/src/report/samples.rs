@@ -126,7 +126,7 @@ mod tests {
         let state = SampleState { links: 1204, bands: vec![band(17, 2, 1), band(19, 0, 1)], ..SampleState::default() };
         let section = SampleSection::of(&state);
         // 36 of 38: 82.25 % to 99.36 % by the tables of the beta distribution.
-        assert_eq!(section.precision, Some(Ratio(9473)));
+        assert_eq!(section.precision, Some(Ratio(9474)));
         assert_eq!(section.interval, Some([Ratio(8225), Ratio(9936)]));
         assert_eq!((section.pairs, section.unsure, section.open()), (40, 2, 0));
         let nothing = SampleSection::of(&SampleState { bands: vec![band(0, 0, 3)], ..SampleState::default() });

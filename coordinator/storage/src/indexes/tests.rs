@@ -62,6 +62,12 @@ impl Fixture {
     pub(crate) fn close(self) -> tempfile::TempDir {
         let Fixture { folder, indexes, store, .. } = self;
         drop((indexes, store));
+        // sled may let go of its lock a moment later, from another thread.
+        if let Ok(lock) = std::fs::File::open(folder.path().join("store/db")) {
+            while lock.try_lock().is_err() {
+                std::thread::yield_now();
+            }
+        }
         folder
     }
 

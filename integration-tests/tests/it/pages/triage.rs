@@ -101,7 +101,9 @@ fn an_analyst_launches_watches_filters_opens_decides_takes_back_and_takes_away()
     // After the last row, the list goes on with what is still open.
     browser.press("5");
     browser.see("h1", "Clusters 0 of this filter");
-    tab(&browser, "Verdicts", "Verdicts");
+    tab(&browser, "Review", "Review");
+    browser.click_text("All decisions, with who and when");
+    browser.see("h1", "Verdicts");
     assert_eq!(browser.texts("tbody .verdict"), ["done", "intentional", "keep", "not-a-duplicate", "duplicate"]);
     browser.shoot("verdicts");
     browser.check();
