@@ -131,13 +131,13 @@ fn drawn(population: u64, wanted: u64, seed: u64) -> Vec<u64> {
     let part = |number: u64| u128::from(number) * u128::from(population) / u128::from(wanted);
     let draw = |number: u64| {
         let (from, to) = (part(number), part(number + 1));
-        let within = u128::from(next(&mut state)) * (to - from) >> 64;
+        let within = (u128::from(next(&mut state)) * (to - from)) >> 64;
         u64::try_from(from + within).unwrap_or(population - 1)
     };
     (0..wanted).map(draw).collect()
 }
 
-/// The next number of a sequence of random numbers: SplitMix64 (Steele, Lea and Flood 2014).
+/// The next number of a sequence of random numbers: `SplitMix64` (Steele, Lea and Flood 2014).
 fn next(state: &mut u64) -> u64 {
     *state = state.wrapping_add(0x9e37_79b9_7f4a_7c15);
     let mut mixed = *state;

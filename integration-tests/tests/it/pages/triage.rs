@@ -49,9 +49,7 @@ fn an_analyst_launches_watches_filters_opens_decides_takes_back_and_takes_away()
     assert!(browser.has(".map rect.m5") && browser.has(".map rect.m0"));
     assert!(browser.texts(".detail td .badge").iter().any(|text| text == "representative"), "none is marked");
     // In a window of its own it is the same page.
-    browser.open(
-        &browser.script("return document.querySelector('ol.rows a').getAttribute('href')").as_str().unwrap().to_owned(),
-    );
+    browser.open(browser.script("return document.querySelector('ol.rows a').getAttribute('href')").as_str().unwrap());
     browser.wait("the cluster is shown", |browser| browser.has(".desk.on-cluster .map svg"));
     browser.shoot("cluster");
     // The slider drops what is weaker; another pivot is what the others are compared with.
