@@ -100,7 +100,7 @@ fn show_repository(name: &str, bar: &ProgressBar, repository: &RepositoryProgres
     }
 }
 
-/// How fast a repository is read, and the time until its end.
+/// The speed of reading a repository, and the time until all of it is read.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 struct Speed {
     bytes_per_second: u64,

@@ -213,7 +213,7 @@ async fn undo(arg: &OperatorArg, action: Option<u64>) -> anyhow::Result<Exit> {
     Ok(Exit::Complete)
 }
 
-/// What blind samples of a scan's links say.
+/// The results of blind samples of a scan's links.
 pub(crate) async fn samples(operator: &Operator, scan: ScanId) -> anyhow::Result<Vec<v1::SampleState>> {
     let request = v1::ShowReviewRequest { scan: scan.0 };
     Ok(operator.call(|mut client| async move { client.show_review(request).await }).await?.samples)

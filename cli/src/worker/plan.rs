@@ -44,7 +44,7 @@ struct ApplyArgs {
     /// The folder to move documents to: in no repository, and on their file system
     #[arg(long, value_name = "DIR")]
     quarantine: PathBuf,
-    /// What stays in the place of a document
+    /// The replacement of a document that moved
     #[arg(long, value_enum, default_value = "link")]
     leave: Leave,
     /// Move the documents
@@ -54,7 +54,7 @@ struct ApplyArgs {
     config: ConfigArgs,
 }
 
-/// What stays in the place of a document.
+/// The replacement of a document that moved.
 #[derive(Clone, Copy, PartialEq, Eq, ValueEnum, Debug)]
 enum Leave {
     /// A symbolic link to the kept document where that is at this site, else a stub

@@ -419,7 +419,7 @@ impl Analyser {
         let thresholds = engine_thresholds(method, *thresholds);
         let spark = &self.spark;
         let task = Task { subject, scan, layer, thresholds, spill_dir: &spill_dir, durable, progress: &report, spark };
-        // What an earlier scan found is compared here: somebody who asks for a cluster wants it to work.
+        // The cluster groups all postings, those of an earlier scan too: whoever asks for a cluster wants it to do the work.
         let is_native = scan.spec.options.engine == Engine::Native;
         let base = if durable && trust.base && is_native { self.base(scan.id, row, layer)? } else { None };
         let analysis = task.analyse(base.as_ref(), own)?;

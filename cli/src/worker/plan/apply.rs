@@ -242,7 +242,7 @@ impl Moves {
         self.journal.write(entry).map_err(|error| Refusal::Failed(anyhow!("the journal cannot be written: {error}")))
     }
 
-    /// What is left in the place of a document: a link where the one that stays is at this site.
+    /// The replacement of a document: a link where the one that stays is at this site.
     fn leaves(
         &self,
         path: &DocumentPath,

@@ -1,5 +1,5 @@
 //! The journal of a plan that is carried out: what was moved where, one JSON object a line, each on the disk before the step that
-//! it announces. It lies in the quarantine folder with the documents, so that they can be put back by what is there.
+//! it announces. The quarantine folder holds it together with the documents: nothing else is needed to put them back.
 
 use std::fs::{File, OpenOptions};
 use std::io::{self, BufRead as _, BufReader, Read as _, Write as _};
@@ -49,11 +49,11 @@ pub(super) struct Moving {
     pub(super) kept: String,
     /// Bytes that no document which stays has for it.
     pub(super) lost_bytes: u64,
-    /// What is left in its place.
+    /// The link or stub that replaces it.
     pub(super) leaves: Leaves,
 }
 
-/// What is left in the place of a document.
+/// The link or stub that replaces a document.
 #[derive(Clone, PartialEq, Eq, Serialize, Deserialize, Debug)]
 #[serde(rename_all = "lowercase")]
 pub(super) enum Leaves {

@@ -66,7 +66,7 @@ fn overlap(row: &Overlap, named: bool, counts_once: bool) -> Vec<String> {
     row.directions.iter().flat_map(|side| direction(side).map(|sentence| format!("{under}{sentence}"))).collect()
 }
 
-/// What a side has in common with the other: a sentence with one number for the bytes, one for the documents.
+/// A sentence about one side: the number of its bytes, and of its documents, that the other side has too.
 fn direction(side: &Direction) -> [String; 2] {
     let Direction { of, at, .. } = side;
     let templates = match side.template_bytes {

@@ -1,4 +1,4 @@
-//! What blind samples of a result's links say: the precision, with its interval. They are no part of the result: the digest
+//! The precision of a result's links by blind samples, with its interval. Samples are no part of the result: the digest
 //! leaves them out.
 
 use cognate_fingerprint::binomial_interval;
