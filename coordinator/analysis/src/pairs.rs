@@ -4,7 +4,7 @@
 use std::sync::atomic::{AtomicUsize, Ordering};
 
 use cognate_fingerprint::Feature;
-use cognate_similarity::{Error as EngineError, RunShards, Shards as _};
+use cognate_similarity::{Error as EngineError, Shards as _};
 
 use crate::compare::Task;
 use crate::error::Error;
@@ -14,6 +14,10 @@ use crate::subject::Subject;
 const THINGS_PER_PART_MAX: usize = 64;
 /// Parts for each thread, at least: some things take a thousand times as long as others.
 const PARTS_PER_THREAD: usize = 16;
+/// Shards that a thread reads before what all of them have found is put together: as much is held twice for that long.
+const SHARDS_PER_THREAD: usize = 4;
+/// Features for which a content gets room at once.
+const FEATURES_FORESEEN_MAX: usize = 1 << 10;
 /// Size of a feature in memory.
 const FEATURE_BYTES: u64 = 20;
 
@@ -32,7 +36,6 @@ impl Task<'_> {
         step: &Step<'_, S>,
     ) -> Result<Vec<S>, Error> {
         let blocks = Blocks::of(self.subject, pairs, self.scan.spec.memory_budget_bytes);
-        let shards = &self.subject.frozen.shards;
         let mut all = Vec::new();
         for first in 0..blocks.count() {
             for second in first..blocks.count() {
@@ -42,7 +45,7 @@ impl Task<'_> {
                 };
                 let of_both: Vec<(u32, u32)> = pairs.iter().filter(is_of_both).copied().collect();
                 if !of_both.is_empty() {
-                    let held = blocks.held(shards, [first, second])?;
+                    let held = Held::read(self, blocks.contents([first, second]))?;
                     let look_at = |made: &mut S, pair: &(u32, u32)| step(made, *pair, held.of(pair.0), held.of(pair.1));
                     all.extend(self.on_threads(&of_both, &begin, &look_at)?);
                 }
@@ -65,7 +68,7 @@ impl Task<'_> {
             let (block, later) = rest.split_at(rest.iter().take_while(fits).count().max(1));
             let mut ascending = block.to_vec();
             ascending.sort_unstable();
-            let held = Held::read(&self.subject.frozen.shards, ascending)?;
+            let held = Held::read(self, ascending)?;
             for content in block {
                 if self.scan.cancelled.load(Ordering::Relaxed) {
                     return Err(Error::Cancelled);
@@ -106,16 +109,46 @@ impl Task<'_> {
 
 /// The contents of candidates, in blocks of which two fit the memory.
 struct Blocks {
-    /// Ascending.
-    contents: Vec<u32>,
+    contents: Numbered,
     /// Start of each block among `contents`, and the end.
     starts: Vec<usize>,
 }
 
 /// The features of some contents.
 struct Held {
-    contents: Vec<u32>,
+    contents: Numbered,
     features: Vec<Vec<Feature>>,
+}
+
+/// Some contents, and the place of each among them: a bit for each content up to the last, and the number of bits before each word.
+struct Numbered {
+    /// Ascending.
+    contents: Vec<u32>,
+    words: Vec<u64>,
+    before: Vec<u32>,
+}
+
+impl Numbered {
+    /// The contents ascend.
+    fn of(contents: Vec<u32>) -> Numbered {
+        let mut words = vec![0_u64; contents.last().map_or(0, |last| *last as usize / 64 + 1)];
+        for content in &contents {
+            words[*content as usize / 64] |= 1 << (content % 64);
+        }
+        let mut before = Vec::with_capacity(words.len());
+        words.iter().fold(0, |count, word| {
+            before.push(count);
+            count + word.count_ones()
+        });
+        Numbered { contents, words, before }
+    }
+
+    fn place(&self, content: u32) -> Option<usize> {
+        let word = self.words.get(content as usize / 64)?;
+        let bit = 1 << (content % 64);
+        let place = || (self.before[content as usize / 64] + (word & (bit - 1)).count_ones()) as usize;
+        (word & bit != 0).then(place)
+    }
 }
 
 impl Blocks {
@@ -134,7 +167,7 @@ impl Blocks {
             features += own;
         }
         starts.push(contents.len());
-        Blocks { contents, starts }
+        Blocks { contents: Numbered::of(contents), starts }
     }
 
     fn count(&self) -> usize {
@@ -142,40 +175,74 @@ impl Blocks {
     }
 
     fn of_content(&self, content: u32) -> usize {
-        let place = self.contents.partition_point(|other| *other < content);
+        let place = self.contents.place(content).unwrap_or_default();
         self.starts.partition_point(|start| *start <= place) - 1
     }
 
-    /// Reads the features of two blocks, which may be one.
-    fn held(&self, shards: &RunShards, blocks: [usize; 2]) -> Result<Held, EngineError> {
-        let of = |block: usize| &self.contents[self.starts[block]..self.starts[block + 1]];
+    /// The contents of two blocks, which may be one.
+    fn contents(&self, blocks: [usize; 2]) -> Vec<u32> {
+        let of = |block: usize| &self.contents.contents[self.starts[block]..self.starts[block + 1]];
         let mut contents = of(blocks[0]).to_vec();
         if blocks[0] != blocks[1] {
             contents.extend_from_slice(of(blocks[1]));
         }
-        Held::read(shards, contents)
+        contents
     }
 }
 
 impl Held {
-    /// Reads the features of contents, which ascend. Shard after shard tags ascend, and so do each content's.
-    fn read(shards: &RunShards, contents: Vec<u32>) -> Result<Held, EngineError> {
-        let mut features = vec![Vec::new(); contents.len()];
-        for shard in 0..shards.shard_count() {
-            shards.visit(shard, &mut |postings| {
-                for posting in postings.iter().filter(|posting| !posting.template) {
-                    if let Ok(place) = contents.binary_search(&posting.content.0) {
-                        features[place].push(Feature { tag: posting.tag, weight: posting.length_bytes });
-                    }
-                }
-                Ok(())
+    /// Reads the features of contents, which ascend, several shards at the same time. Shard after shard tags ascend, and so do each content's.
+    fn read(task: &Task<'_>, contents: Vec<u32>) -> Result<Held, Error> {
+        let frozen = task.subject.frozen;
+        let contents = Numbered::of(contents);
+        let mut features: Vec<Vec<Feature>> = vec![Vec::new(); contents.contents.len()];
+        let read = |found: &mut Vec<(u32, Vec<(usize, Feature)>)>, shard: &u32| {
+            let mut of_shard = Vec::new();
+            frozen.shards.visit(*shard, &mut |postings| {
+                of_shard.extend(postings.iter().filter(|posting| !posting.template).filter_map(|posting| {
+                    let feature = Feature { tag: posting.tag, weight: posting.length_bytes };
+                    Some((contents.place(posting.content.0)?, feature))
+                }));
+                Ok::<(), EngineError>(())
             })?;
+            found.push((*shard, of_shard));
+            Ok(())
+        };
+        let shards: Vec<u32> = (0..frozen.shards.shard_count()).collect();
+        for some in shards.chunks(task.scan.spec.threads.get() * SHARDS_PER_THREAD) {
+            let mut found: Vec<_> = task.on_threads(some, &Vec::new, &read)?.into_iter().flatten().collect();
+            found.sort_unstable_by_key(|(shard, _)| *shard);
+            for (place, feature) in found.into_iter().flat_map(|(_, of_shard)| of_shard) {
+                let of_content = &mut features[place];
+                if of_content.is_empty() {
+                    let chunks = frozen.contents[contents.contents[place] as usize].chunk_count;
+                    of_content.reserve_exact(usize::try_from(chunks).unwrap_or_default().min(FEATURES_FORESEEN_MAX));
+                }
+                of_content.push(feature);
+            }
         }
         Ok(Held { contents, features })
     }
 
     /// Those of one of them: templates apart and ascending by tag.
     fn of(&self, content: u32) -> &[Feature] {
-        self.contents.binary_search(&content).map_or(&[], |place| &self.features[place])
+        self.contents.place(content).map_or(&[], |place| &self.features[place])
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_place_of_a_content_is_its_place_in_the_list_and_others_have_none() {
+        for step in [1, 2, 63, 64, 65, 1000] {
+            let contents: Vec<u32> = (3..5000).step_by(step).collect();
+            let numbered = Numbered::of(contents.clone());
+            for content in 0..5200 {
+                assert_eq!(numbered.place(content), contents.binary_search(&content).ok(), "{content}, every {step}th");
+            }
+        }
+        assert_eq!(Numbered::of(Vec::new()).place(0), None);
     }
 }

@@ -2,7 +2,7 @@
 //! stays with the latest scan of its kind, so that a scan of the same documents asks for nothing again.
 
 use std::fs::File;
-use std::io::{self, BufReader, BufWriter, Read as _, Write as _};
+use std::io::{self, BufRead, BufReader, Read as _, Write as _};
 use std::os::unix::fs::FileExt as _;
 use std::path::{Path, PathBuf};
 
@@ -24,6 +24,8 @@ const FINE_BYTES: usize = 2;
 const KEPT_CHUNKS_MAX: usize = 1 << 16;
 /// Bytes that are read at once, unless one chunk has more.
 const READ_BYTES_MAX: u64 = 1 << 18;
+/// Bytes that are written and hashed at once.
+const HELD_BYTES_MAX: usize = 1 << 18;
 /// Bytes between two chunks that are read as well, because another call costs more.
 const GAP_BYTES_MAX: u64 = 1 << 12;
 
@@ -43,9 +45,15 @@ impl Place {
 /// The memory with which one thread reads chunks, one portion after the other.
 #[derive(Default)]
 pub(super) struct Reading {
+    portions: Portions,
+    fine: Vec<FineChunk>,
+}
+
+/// The chunks that are to be read, and the bytes of one portion of them.
+#[derive(Default)]
+struct Portions {
     wanted: Vec<(Place, Tag)>,
     bytes: Vec<u8>,
-    fine: Vec<FineChunk>,
 }
 
 /// A finished file.
@@ -59,7 +67,9 @@ pub(super) struct Expansions {
 /// A file that is being written.
 pub(super) struct ExpansionsWriter {
     draft: Draft,
-    file: BufWriter<File>,
+    file: File,
+    /// Bytes that are neither written nor hashed yet: both cost little for many bytes at once.
+    held: Vec<u8>,
     hasher: blake3::Hasher,
     end: u64,
     places: HashMap<Tag, Place>,
@@ -70,7 +80,8 @@ impl ExpansionsWriter {
         let (draft, file) = Draft::create(path, 0o600).map_err(Error::state(path))?;
         let mut writer = ExpansionsWriter {
             draft,
-            file: BufWriter::with_capacity(1 << 18, file),
+            file,
+            held: Vec::with_capacity(HELD_BYTES_MAX),
             hasher: blake3::Hasher::new(),
             end: 0,
             places: HashMap::new(),
@@ -86,20 +97,24 @@ impl ExpansionsWriter {
 
     /// Adds a chunk, unless it is there.
     pub(super) fn push(&mut self, expansion: &Expansion) -> Result<(), Error> {
-        if self.contains(&expansion.tag) {
+        let bytes: Vec<u8> = expansion.fine.iter().flat_map(|fine| [fine.length_bytes, fine.tag]).collect();
+        self.push_bytes(expansion.tag, &bytes)
+    }
+
+    fn push_bytes(&mut self, tag: Tag, fine: &[u8]) -> Result<(), Error> {
+        if self.contains(&tag) {
             return Ok(());
         }
-        let count = u32::try_from(expansion.fine.len()).expect("a chunk has a few thousand fine chunks");
-        let mut record = Vec::with_capacity(HEADER_BYTES + FINE_BYTES * expansion.fine.len());
-        record.extend_from_slice(&expansion.tag.0);
-        record.extend_from_slice(&count.to_le_bytes());
-        for fine in &expansion.fine {
-            record.push(fine.length_bytes);
-            record.push(fine.tag);
-        }
-        let offset = self.end + HEADER_BYTES as u64;
-        self.places.insert(expansion.tag, Place { offset, count });
-        self.write(&record)
+        let count = u32::try_from(fine.len() / FINE_BYTES).expect("a chunk has a few thousand fine chunks");
+        self.places.insert(tag, Place { offset: self.end + HEADER_BYTES as u64, count });
+        self.write(&tag.0)?;
+        self.write(&count.to_le_bytes())?;
+        self.write(fine)
+    }
+
+    /// Adds those of the chunks that an earlier file has, in its order: chunks of one content follow each other there.
+    pub(super) fn take_over(&mut self, earlier: &Expansions, tags: impl IntoIterator<Item = Tag>) -> Result<(), Error> {
+        earlier.each_record(tags, &mut Portions::default(), |tag, fine| self.push_bytes(tag, fine))
     }
 
     /// Adds the chunks of an earlier file, unless they are many more than those of this one: most are then of no use.
@@ -107,27 +122,28 @@ impl ExpansionsWriter {
         if earlier.places.len() > 2 * self.places.len() + KEPT_CHUNKS_MAX {
             return Ok(());
         }
-        let mut tags: Vec<Tag> = earlier.places.keys().copied().collect();
-        tags.sort_unstable();
-        for tag in tags {
-            if let Some(fine) = earlier.get(&tag)? {
-                self.push(&Expansion { tag, fine })?;
-            }
-        }
-        Ok(())
+        let missing: Vec<Tag> = earlier.places.keys().filter(|tag| !self.contains(tag)).copied().collect();
+        self.take_over(earlier, missing)
     }
 
     fn write(&mut self, bytes: &[u8]) -> Result<(), Error> {
-        self.hasher.update(bytes);
         self.end += bytes.len() as u64;
-        self.file.write_all(bytes).map_err(Error::state(self.draft.path()))
+        self.held.extend_from_slice(bytes);
+        if self.held.len() < HELD_BYTES_MAX { Ok(()) } else { self.write_held() }
+    }
+
+    fn write_held(&mut self) -> Result<(), Error> {
+        self.hasher.update(&self.held);
+        self.file.write_all(&self.held).map_err(Error::state(self.draft.path()))?;
+        self.held.clear();
+        Ok(())
     }
 
     /// Puts the file in its place; with `sync` it is on the disk then.
     pub(super) fn finish(mut self, sync: bool) -> Result<Expansions, Error> {
         let path = self.draft.path().to_owned();
-        let checksum = *self.hasher.finalize().as_bytes();
-        self.file.write_all(&checksum).and_then(|()| self.file.flush()).map_err(Error::state(&path))?;
+        self.write_held()?;
+        self.file.write_all(self.hasher.finalize().as_bytes()).map_err(Error::state(&path))?;
         self.draft.finish(sync).map_err(Error::state(&path))?;
         let file = File::open(&path).map_err(Error::state(&path))?;
         Ok(Expansions { file, path, places: self.places })
@@ -141,38 +157,38 @@ impl Expansions {
             let file = File::open(path)?;
             let damaged = || io::Error::new(io::ErrorKind::InvalidData, "it is damaged");
             let end = file.metadata()?.len().checked_sub(CHECKSUM_BYTES as u64).ok_or_else(damaged)?;
-            let mut input = BufReader::with_capacity(1 << 18, file);
-            let (mut hasher, mut at) = (blake3::Hasher::new(), 0_u64);
-            let mut take = |input: &mut BufReader<File>, bytes: &mut [u8]| {
-                input.read_exact(bytes)?;
-                hasher.update(bytes);
-                at += bytes.len() as u64;
-                if at <= end { Ok(at) } else { Err(damaged()) }
-            };
-            let mut magic = [0; 8];
-            let mut offset = take(&mut input, &mut magic)?;
+            let hashed = Hashed { file, left: end, hasher: blake3::Hasher::new() };
+            let mut input = BufReader::with_capacity(HELD_BYTES_MAX, hashed);
+            let (mut magic, mut header) = ([0; 8], [0; HEADER_BYTES]);
+            input.read_exact(&mut magic)?;
+            let mut offset = magic.len() as u64;
             let mut places = HashMap::new();
             while offset < end {
-                let (mut tag, mut count) = ([0; 16], [0; 4]);
-                take(&mut input, &mut tag)?;
-                offset = take(&mut input, &mut count)?;
-                let count = u32::from_le_bytes(count);
-                let length = u64::from(count) * FINE_BYTES as u64;
-                if length > end - offset {
+                input.read_exact(&mut header)?;
+                let (tag, count) = header.split_first_chunk().expect("a header begins with a tag");
+                let count = u32::from_le_bytes(count.try_into().expect("a count has four bytes"));
+                let place = Place { offset: offset + HEADER_BYTES as u64, count };
+                if place.end() > end {
                     return Err(damaged());
                 }
-                places.insert(Tag(tag), Place { offset, count });
-                let mut fine = vec![0; usize::try_from(length).map_err(|_| damaged())?];
-                offset = take(&mut input, &mut fine)?;
+                places.insert(Tag(*tag), place);
+                pass_over(&mut input, place.end() - place.offset)?;
+                offset = place.end();
             }
+            let Hashed { mut file, hasher, .. } = input.into_inner();
             let mut checksum = [0; CHECKSUM_BYTES];
-            input.read_exact(&mut checksum)?;
+            file.read_exact(&mut checksum)?;
             let intact = magic == MAGIC && checksum == *hasher.finalize().as_bytes();
             if intact { Ok(places) } else { Err(damaged()) }
         };
         let places = read().map_err(Error::state(path))?;
         let file = File::open(path).map_err(Error::state(path))?;
         Ok(Expansions { file, path: path.to_owned(), places })
+    }
+
+    /// True if a chunk was cut again.
+    pub(super) fn contains(&self, tag: &Tag) -> bool {
+        self.places.contains_key(tag)
     }
 
     /// The number of fine chunks of a chunk, if it was cut again.
@@ -188,15 +204,31 @@ impl Expansions {
         places.into_iter().map(|(_, tag)| tag).collect()
     }
 
-    /// Hands over the fine chunks of those of the chunks that were cut again, in the order of the file. Chunks of one content follow each
-    /// other there, so that few calls read them.
+    /// Hands over the fine chunks of those of the chunks that were cut again, in the order of the file.
     pub(super) fn each(
         &self,
         tags: impl IntoIterator<Item = Tag>,
         reading: &mut Reading,
         mut each: impl FnMut(Tag, &[FineChunk]),
     ) -> Result<(), Error> {
-        let Reading { wanted, bytes, fine } = reading;
+        let Reading { portions, fine } = reading;
+        self.each_record(tags, portions, |tag, bytes| {
+            fine.clear();
+            fine.extend(fine_chunks(bytes));
+            each(tag, fine);
+            Ok(())
+        })
+    }
+
+    /// Hands over the bytes of those of the chunks that were cut again, in the order of the file. Chunks of one content follow each
+    /// other there, so that few calls read them.
+    fn each_record(
+        &self,
+        tags: impl IntoIterator<Item = Tag>,
+        portions: &mut Portions,
+        mut each: impl FnMut(Tag, &[u8]) -> Result<(), Error>,
+    ) -> Result<(), Error> {
+        let Portions { wanted, bytes } = portions;
         wanted.clear();
         wanted.extend(tags.into_iter().filter_map(|tag| Some((*self.places.get(&tag)?, tag))));
         wanted.sort_unstable_by_key(|(place, _)| place.offset);
@@ -214,9 +246,7 @@ impl Expansions {
             self.file.read_exact_at(bytes, first.offset).map_err(Error::state(&self.path))?;
             for (place, tag) in portion {
                 let start = in_memory(place.offset - first.offset);
-                fine.clear();
-                fine.extend(fine_chunks(&bytes[start..start + FINE_BYTES * place.count as usize]));
-                each(*tag, fine);
+                each(*tag, &bytes[start..start + FINE_BYTES * place.count as usize])?;
             }
             rest = later;
         }
@@ -230,6 +260,34 @@ impl Expansions {
         self.file.read_exact_at(&mut bytes, *offset).map_err(Error::state(&self.path))?;
         Ok(Some(fine_chunks(&bytes).collect()))
     }
+}
+
+/// Everything of a file before its checksum, and the hash of what was read.
+struct Hashed {
+    file: File,
+    left: u64,
+    hasher: blake3::Hasher,
+}
+
+impl io::Read for Hashed {
+    fn read(&mut self, bytes: &mut [u8]) -> io::Result<usize> {
+        let count = (&self.file).take(self.left).read(bytes)?;
+        self.left -= count as u64;
+        self.hasher.update(&bytes[..count]);
+        Ok(count)
+    }
+}
+
+fn pass_over(input: &mut impl BufRead, mut bytes: u64) -> io::Result<()> {
+    while bytes > 0 {
+        let here = input.fill_buf()?.len().min(in_memory(bytes));
+        if here == 0 {
+            return Err(io::ErrorKind::UnexpectedEof.into());
+        }
+        input.consume(here);
+        bytes -= here as u64;
+    }
+    Ok(())
 }
 
 fn fine_chunks(bytes: &[u8]) -> impl Iterator<Item = FineChunk> {
@@ -281,10 +339,13 @@ mod tests {
             Expansion { tag: Tag([number; 16]), fine: vec![fine; 1000 * usize::from(number)] }
         };
         (0..=255).for_each(|number| writer.push(&long(number)).unwrap());
-        let written = writer.finish(false).unwrap();
+        let path = folder.path().join("fine");
+        let written = [writer.finish(false).unwrap(), Expansions::open(&path).unwrap()];
         let mut reading = Reading::default();
         let unknown = Tag([7, 7, 7, 7, 7, 7, 7, 7, 7, 7, 7, 7, 7, 7, 7, 8]);
-        for step in [1, 2, 7, 100, 255] {
+        for (step, written) in
+            [1, 2, 7, 100, 255].into_iter().flat_map(|step| written.each_ref().map(|file| (step, file)))
+        {
             let numbers = || (0..=255).rev().step_by(step);
             let mut left: Vec<u8> = numbers().collect();
             let tags = numbers().map(|number| Tag([number; 16])).chain([unknown]);
@@ -296,6 +357,13 @@ mod tests {
                 })
                 .unwrap();
             assert!(left.is_empty(), "every {step}th: {left:?}");
+        }
+        let mut next = ExpansionsWriter::create(&folder.path().join("next")).unwrap();
+        next.take_over(&written[1], (0..=255).rev().step_by(3).map(|number| Tag([number; 16]))).unwrap();
+        let next = next.finish(false).unwrap();
+        for number in 0..=255 {
+            let expected = (number % 3 == 0).then(|| long(number).fine);
+            assert_eq!(next.get(&Tag([number; 16])).unwrap(), expected, "{number}");
         }
     }
 

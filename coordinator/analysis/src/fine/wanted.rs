@@ -87,17 +87,19 @@ impl Task<'_> {
     ) -> Result<Vec<FineRoot>, Error> {
         let mut roots = vec![FineRoot::default(); self.subject.frozen.roots.len()];
         let mut of_root: Vec<Vec<WantedChunk>> = vec![Vec::new(); roots.len()];
+        let mut of_earlier: Vec<Vec<Tag>> = vec![Vec::new(); earlier.len()];
         for chunk in wanted {
             let root = self.root_of(chunk.content);
             roots[usize::from(root)].chunks += 1;
-            match earlier.iter().find_map(|earlier| earlier.get(&chunk.tag).transpose()).transpose()? {
-                Some(fine) => {
-                    writer.push(&Expansion { tag: chunk.tag, fine })?;
+            match earlier.iter().position(|earlier| earlier.contains(&chunk.tag)) {
+                Some(place) => {
+                    of_earlier[place].push(chunk.tag);
                     roots[usize::from(root)].expanded_chunks += 1;
                 }
                 None => of_root[usize::from(root)].push(chunk),
             }
         }
+        earlier.iter().zip(of_earlier).try_for_each(|(earlier, tags)| writer.take_over(earlier, tags))?;
         let mut portions: Vec<Portions> = (0..)
             .zip(of_root)
             .map(|(root, chunks)| Portions { root, choices: self.portions(chunks).into_iter() })

@@ -25,23 +25,28 @@ impl Report {
         if self.roots.len() != 2 || self.slice.is_some() {
             return Ok(Vec::new());
         }
+        // It looks at every document, and most formats say it more than once.
+        let rows = match self.changes.get() {
+            Some(rows) => rows,
+            None => {
+                let found = self.count_changes()?;
+                self.changes.get_or_init(|| found)
+            }
+        };
+        let mut places: Vec<usize> = (0..rows.len()).collect();
+        places.sort_by_key(|root| self.place_of_root(*root));
+        Ok(places.into_iter().map(|root| rows[root].clone()).collect())
+    }
+
+    /// The same by the numbers of the repositories.
+    fn count_changes(&self) -> Result<[ChangesRow; 2], Error> {
         let names = self.collect("SELECT site, repository FROM root ORDER BY id", |row| {
             Ok((row.get::<_, String>(0)?, row.get::<_, String>(1)?))
         })?;
         let row = |from: usize| {
             let [(from_site, from_repository), (to_site, to_repository)] =
                 [from, 1 - from].map(|root| names[root].clone());
-            let zero = ChangesRow {
-                changed: 0,
-                from_repository,
-                from_site,
-                moved: 0,
-                only: 0,
-                same: 0,
-                to_repository,
-                to_site,
-            };
-            (self.place_of_root(from), zero)
+            ChangesRow { changed: 0, from_repository, from_site, moved: 0, only: 0, same: 0, to_repository, to_site }
         };
         let mut rows = [row(0), row(1)];
         let sql = format!(
@@ -53,18 +58,17 @@ impl Report {
         );
         self.each(&sql, |found| {
             let count = |column: usize| found.get::<_, Option<u64>>(column).map(Option::unwrap_or_default);
-            if let Some((_, row)) = rows.get_mut(found.get::<_, usize>(0)?) {
+            if let Some(row) = rows.get_mut(found.get::<_, usize>(0)?) {
                 (row.same, row.changed, row.moved, row.only) = (count(1)?, count(2)?, count(3)?, count(4)?);
             }
             Ok(())
         })?;
         let rewritten = self.rewritten()?;
-        for (_, row) in &mut rows {
+        for row in &mut rows {
             row.changed += rewritten;
             row.only -= rewritten;
         }
-        rows.sort_by_key(|(place, _)| *place);
-        Ok(rows.map(|(_, row)| row).into())
+        Ok(rows)
     }
 
     /// Of a scan of two repositories, the number of clusters of a view that are one document, changed at its place.
