@@ -8,15 +8,16 @@ pub(crate) mod source;
 use std::path::{Path, PathBuf};
 
 use anyhow::{Context as _, anyhow};
-use clap::Args;
+use clap::{Args, ValueEnum};
 use cognate_result::report::{DocumentFilter, json_digest};
 use serde_json::Value;
 
-use crate::args::ReportFormat;
+use crate::args::{ReportFormat, size};
 use crate::exit::{Exit, usage};
 use crate::operator::client::{Operator, OperatorArg, block_on};
 use crate::operator::members::print;
 use crate::output;
+use crate::report::documents::List;
 use crate::report::source::Source;
 use crate::scan::find;
 use crate::stop::Stop;
@@ -35,6 +36,9 @@ use crate::stop::Stop;
       what of paris is at tokyo, document by document
   cognate report latest --documents --status unique,changed --in paris --against tokyo --format csv -o copy.csv
       what tokyo must copy from paris to have it all
+  cognate report latest --documents --in paris --order likeness --print0 > paths
+  tar -C DIR --null --no-recursion --verbatim-files-from -T paths -cf - | zstd --long=27 > paris.tar.zst
+      an archive in which like documents follow each other
   cognate report latest --since 3f2a
   cognate report result.sqlite --format html -o report.html   # a result that compare wrote
   cognate report audit latest --format html -o audit.html   # signed: what an auditor reads
@@ -65,6 +69,15 @@ pub(crate) struct ReportArgs {
     /// Show the status of documents compared with this site alone
     #[arg(long, value_name = "SITE", requires = "documents")]
     against: Option<String>,
+    /// Order of the list: by path, or so that like documents follow each other, for whoever compresses or stores them
+    #[arg(long, value_enum, value_name = "ORDER", default_value = "path", requires = "documents")]
+    order: ListOrder,
+    /// With --order likeness: the window of the compressor, within which repeated bytes are counted [default: 128MiB]
+    #[arg(long, value_name = "SIZE", value_parser = size, requires = "documents")]
+    window: Option<u64>,
+    /// Write the paths of files alone, a zero byte after each, for tar --null -T; the list must be of one repository
+    #[arg(long, requires = "documents", conflicts_with = "format")]
+    print0: bool,
     /// Show new, changed and gone documents since this scan
     #[arg(long, value_name = "SCAN", conflicts_with = "documents")]
     since: Option<String>,
@@ -74,6 +87,18 @@ pub(crate) struct ReportArgs {
     #[command(flatten)]
     operator: OperatorArg,
 }
+
+/// The order of a list of documents.
+#[derive(Clone, Copy, PartialEq, Eq, ValueEnum, Debug)]
+enum ListOrder {
+    /// By site, repository and path
+    Path,
+    /// Copies next to each other, then what shares most with them
+    Likeness,
+}
+
+/// That of `zstd --long=27`.
+const WINDOW_BYTES: u64 = 128 << 20;
 
 /// All statuses.
 const STATUSES: [&str; 7] = ["identical", "near", "contains", "contained", "shares", "unique", "excluded"];
@@ -127,7 +152,18 @@ async fn show(args: &ReportArgs) -> anyhow::Result<Exit> {
             site: args.site.clone(),
             against: args.against.clone(),
         };
-        output::write_with(file, &stop, |out| documents::write(report, &filter, args.format, out))?;
+        let window_bytes = match (args.order, args.window) {
+            (ListOrder::Likeness, window) => Some(window.unwrap_or(WINDOW_BYTES)),
+            (ListOrder::Path, None) => None,
+            (ListOrder::Path, Some(_)) => {
+                return Err(usage("--window counts in the order of likeness: add --order likeness"));
+            }
+        };
+        let list = List { filter, window_bytes };
+        output::write_with(file, &stop, |out| match args.print0 {
+            true => list.write_paths(report, out),
+            false => list.write(report, args.format, out),
+        })?;
     } else if let Some(since) = &args.since {
         let mut earlier = Source::open(&args.operator, since, &stop).await?;
         if let Some(site) = &args.slice {

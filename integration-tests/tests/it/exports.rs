@@ -234,3 +234,58 @@ fn a_slice_has_the_rows_of_one_site_and_is_marked_as_such() {
         ["report", result.to_str().unwrap(), "--site", "c", "--format", "sqlite", "-o", output.to_str().unwrap()];
     made.sandbox.cognate(args).refusal(2);
 }
+
+#[test]
+fn a_list_in_the_order_of_likeness_has_every_document_next_to_those_that_are_like_it() {
+    let made = Made::new();
+    let result = made.file("result.sqlite", "sqlite", &[]);
+    let documents = |more: &[&str]| -> Vec<String> {
+        let rows = made.report(&result, &[&["--documents", "--format", "json"], more].concat()).json();
+        let name = |row: &Value| format!("{}: {}", row["site"].as_str().unwrap(), row["path"].as_str().unwrap());
+        rows.as_array().unwrap().iter().map(name).collect()
+    };
+    let by_path = documents(&[]);
+    let by_likeness = documents(&["--order", "likeness"]);
+    assert_eq!(by_likeness[..6], by_path[..6], "six copies at one site");
+    let rest = [
+        "b: copy.txt",
+        "a: only/a.txt",
+        "a: report.txt",
+        "b: old/report.txt",
+        "c: report.txt",
+        "b: only/b.txt",
+        "b: shared/c.txt",
+        "c: c.txt",
+    ];
+    assert_eq!(by_likeness[6..], rest);
+    let text = made.report(&result, &["--documents", "--order", "likeness", "--window", "64KiB"]);
+    let last = text.text().lines().last().unwrap();
+    // By path only copies at one site are near each other, and the last document of `b` is a copy of the first of `c`.
+    assert!(
+        last.starts_with("In this order 24") && last.ends_with("within 64.0 KiB, in the order of paths 107.0 kB."),
+        "{last}"
+    );
+    let args = ["report", result.to_str().unwrap(), "--documents", "--window", "1MiB"];
+    assert!(made.sandbox.cognate(args).refusal(2).contains("--order likeness"));
+    let with_changed = documents(&["--order", "likeness", "--status", "changed,unique", "--in", "b", "--against", "a"]);
+    assert_eq!(with_changed, ["b: old/report.txt", "b: only/b.txt", "b: shared/c.txt"]);
+}
+
+#[test]
+fn the_paths_of_one_repository_are_listed_for_other_programs_as_they_are() {
+    let made = Made::new();
+    let result = made.file("result.sqlite", "sqlite", &[]);
+    let run = made.report(&result, &["--documents", "--in", "a", "--order", "likeness", "--print0"]);
+    let mut listed: Vec<&[u8]> = run.stdout.split(|byte| *byte == 0).collect();
+    assert_eq!(listed.pop(), Some(&b""[..]), "a zero byte ends each");
+    let mut expected: Vec<&[u8]> = HOSTILE.iter().map(|name| name.as_bytes()).collect();
+    expected.extend([&b"only/a.txt"[..], b"report.txt"]);
+    assert_eq!(listed.iter().filter(|path| HOSTILE.iter().any(|name| name.as_bytes() == **path)).count(), 6);
+    listed.sort_unstable();
+    expected.sort_unstable();
+    assert_eq!(listed, expected);
+    assert!(run.stderr.contains("In this order"), "{}", run.stderr);
+    let args = ["report", result.to_str().unwrap(), "--documents", "--print0"];
+    let refused = made.sandbox.cognate(args).expect(2).stderr;
+    assert!(refused.contains("one repository") && refused.contains("--in SITE"), "{refused}");
+}

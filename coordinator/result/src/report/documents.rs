@@ -47,25 +47,71 @@ impl Report {
         filter: &DocumentFilter,
         mut each: impl FnMut(DocumentSection) -> Result<(), E>,
     ) -> Result<(), E> {
+        self.numbered_documents_where(filter, |_, document| each(document))
+    }
+
+    /// The same, each with the number of its row.
+    pub(super) fn numbered_documents_where<E: From<Error>>(
+        &self,
+        filter: &DocumentFilter,
+        mut each: impl FnMut(i64, DocumentSection) -> Result<(), E>,
+    ) -> Result<(), E> {
+        let against = self.against(filter)?;
+        self.document_ranges()?.iter().try_for_each(|range| {
+            self.documents_in(range, &mut |id, mut document| {
+                if self.lets_through(filter, against.as_ref(), &mut document)? { each(id, document) } else { Ok(()) }
+            })
+        })
+    }
+
+    /// The documents with these numbers of rows, in their order, as far as a filter lets them through.
+    pub(super) fn documents_numbered<E: From<Error>>(
+        &self,
+        ids: &[i64],
+        filter: &DocumentFilter,
+        each: &mut impl FnMut(DocumentSection) -> Result<(), E>,
+    ) -> Result<(), E> {
+        let against = self.against(filter)?;
+        let mut statement = self.connection.prepare(&document_sql("d.id = ?")).map_err(|error| self.failed(error))?;
+        for id in ids {
+            let found = statement.query_row([id], |row| self.document_of(row)).optional();
+            if let Some(mut document) = found.map_err(|error| self.failed(error))?.flatten()
+                && self.lets_through(filter, against.as_ref(), &mut document)?
+            {
+                each(document)?;
+            }
+        }
+        Ok(())
+    }
+
+    /// The site with which a filter compares.
+    fn against(&self, filter: &DocumentFilter) -> Result<Option<Against>, Error> {
         let sites: HashSet<String> = self.sites()?.into_iter().map(|site| site.site).collect();
         for named in [&filter.site, &filter.against].into_iter().flatten() {
             if !sites.contains(named) {
-                return Err(Error::Invalid(format!("the scan has no site `{named}`")).into());
+                return Err(Error::Invalid(format!("the scan has no site `{named}`")));
             }
         }
-        let against = filter.against.as_ref().map(|site| Against::of(self, site)).transpose()?;
-        self.documents(|mut document| {
-            if filter.site.as_ref().is_some_and(|site| document.site != *site) {
-                return Ok(());
+        filter.against.as_ref().map(|site| Against::of(self, site)).transpose()
+    }
+
+    /// True if a filter lets a document through, of which it is said then what became of it at the site of `against`.
+    fn lets_through(
+        &self,
+        filter: &DocumentFilter,
+        against: Option<&Against>,
+        document: &mut DocumentSection,
+    ) -> Result<bool, Error> {
+        if filter.site.as_ref().is_some_and(|site| document.site != *site) {
+            return Ok(false);
+        }
+        if let Some(against) = against {
+            if document.site == against.site {
+                return Ok(false);
             }
-            if let Some(against) = &against {
-                if document.site == against.site {
-                    return Ok(());
-                }
-                against.apply(self, &mut document)?;
-            }
-            if filter.lets_through(&document.status) { each(document) } else { Ok(()) }
-        })
+            against.apply(self, document)?;
+        }
+        Ok(filter.lets_through(&document.status))
     }
 }
 
@@ -225,6 +271,22 @@ fn digest(bytes: [u8; 16]) -> u128 {
     u128::from_be_bytes(bytes)
 }
 
+/// The query for documents in a range of rows `d`.
+fn document_sql(range: &str) -> String {
+    format!(
+        "SELECT d.path, d.modified, d.status, r.site, r.repository, d.size_bytes, coalesce(c.payload_bytes, 0),
+                CASE WHEN d.layer = 0 THEN c.digest END, p.path, pr.site, pr.repository, t.partner_shared_bytes, t.partner_relation,
+                d.message_id_hash, t.layer, tc.digest, tc.size_bytes,
+                (SELECT o.payload_bytes FROM content o WHERE o.id = t.content), d.recognised, d.id
+         FROM {} JOIN root r ON r.id = d.root LEFT JOIN content c ON c.id = d.content
+              LEFT JOIN document p ON p.id = t.partner LEFT JOIN root pr ON pr.id = p.root
+              LEFT JOIN content tc ON tc.id = CASE WHEN d.layer > 0 THEN d.content
+                                                   ELSE (SELECT o.content FROM document o WHERE o.id = d.other) END
+         WHERE d.listed AND {range} ORDER BY d.id",
+        LISTED,
+    )
+}
+
 impl Report {
     /// Unreadable documents.
     pub fn unread<E: From<Error>>(&self, mut each: impl FnMut(UnreadSection) -> Result<(), E>) -> Result<(), E> {
@@ -252,26 +314,27 @@ impl Report {
 
     /// Every document with what became of it.
     pub fn documents<E: From<Error>>(&self, mut each: impl FnMut(DocumentSection) -> Result<(), E>) -> Result<(), E> {
+        let mut each = |_, document| each(document);
         self.document_ranges()?.iter().try_for_each(|range| self.documents_in(range, &mut each))
     }
 
     fn documents_in<E: From<Error>>(
         &self,
         range: &str,
-        each: &mut impl FnMut(DocumentSection) -> Result<(), E>,
+        each: &mut impl FnMut(i64, DocumentSection) -> Result<(), E>,
     ) -> Result<(), E> {
-        let sql = format!(
-            "SELECT d.path, d.modified, d.status, r.site, r.repository, d.size_bytes, coalesce(c.payload_bytes, 0),
-                    CASE WHEN d.layer = 0 THEN c.digest END, p.path, pr.site, pr.repository, t.partner_shared_bytes, t.partner_relation,
-                    d.message_id_hash, t.layer, tc.digest, tc.size_bytes,
-                    (SELECT o.payload_bytes FROM content o WHERE o.id = t.content), d.recognised
-             FROM {} JOIN root r ON r.id = d.root LEFT JOIN content c ON c.id = d.content
-                  LEFT JOIN document p ON p.id = t.partner LEFT JOIN root pr ON pr.id = p.root
-                  LEFT JOIN content tc ON tc.id = CASE WHEN d.layer > 0 THEN d.content
-                                                       ELSE (SELECT o.content FROM document o WHERE o.id = d.other) END
-             WHERE d.listed AND {range} ORDER BY d.id",
-            LISTED,
-        );
+        self.each_or(
+            &document_sql(range),
+            |row| {
+                let id: i64 = row.get("id")?;
+                Ok(self.document_of(row)?.map(|document| (id, document)))
+            },
+            &mut |(id, document)| each(id, document),
+        )
+    }
+
+    /// The document of a row; nothing if it is not of this slice.
+    fn document_of(&self, row: &Row<'_>) -> rusqlite::Result<Option<DocumentSection>> {
         let both = self.views.len() > 1;
         let partner = |row: &Row<'_>| -> rusqlite::Result<Option<PartnerRow>> {
             let Some(bytes) = row.get_ref(8)?.as_blob_or_null()? else { return Ok(None) };
@@ -287,36 +350,29 @@ impl Report {
                 view: self.view(row.get(14)?),
             }))
         };
-        self.each_or(
-            &sql,
-            |row| {
-                let site: String = row.get(3)?;
-                if !self.lists(&site) {
-                    return Ok(None);
-                }
-                let (path, path_escaped) = path_of(row.get_ref(0)?.as_blob()?);
-                let hex_or_null = |place: usize| -> rusqlite::Result<Option<String>> {
-                    Ok(row.get_ref(place)?.as_blob_or_null()?.map(hex))
-                };
-                Ok(Some(DocumentSection {
-                    content: hex_or_null(7)?,
-                    message_id_hash: hex_or_null(13)?,
-                    modified: time(row.get(1)?),
-                    partner: partner(row)?,
-                    path,
-                    path_escaped,
-                    payload_bytes: row.get(6)?,
-                    recognised: is_recognised(row)?,
-                    repository: row.get(4)?,
-                    site,
-                    size_bytes: row.get(5)?,
-                    status: row.get(2)?,
-                    text_bytes: row.get::<_, Option<u64>>(16)?.filter(|_| both),
-                    text_content: hex_or_null(15)?.filter(|_| both),
-                }))
-            },
-            each,
-        )
+        let site: String = row.get(3)?;
+        if !self.lists(&site) {
+            return Ok(None);
+        }
+        let (path, path_escaped) = path_of(row.get_ref(0)?.as_blob()?);
+        let hex_or_null =
+            |place: usize| -> rusqlite::Result<Option<String>> { Ok(row.get_ref(place)?.as_blob_or_null()?.map(hex)) };
+        Ok(Some(DocumentSection {
+            content: hex_or_null(7)?,
+            message_id_hash: hex_or_null(13)?,
+            modified: time(row.get(1)?),
+            partner: partner(row)?,
+            path,
+            path_escaped,
+            payload_bytes: row.get(6)?,
+            recognised: is_recognised(row)?,
+            repository: row.get(4)?,
+            site,
+            size_bytes: row.get(5)?,
+            status: row.get(2)?,
+            text_bytes: row.get::<_, Option<u64>>(16)?.filter(|_| both),
+            text_content: hex_or_null(15)?.filter(|_| both),
+        }))
     }
 
     /// The rows `t` that have the partners of documents. If there is one view, every row is listed and has its own partner:
