@@ -7,6 +7,7 @@
 use std::error::Error;
 use std::path::Path;
 
+use cognate_analysis::packed_sets::PackedSet;
 use rusqlite::{Connection, Statement, params};
 
 const SCHEMA: &str = include_str!("../src/result/schema.sql");
@@ -214,6 +215,7 @@ fn write(
     write_documents(out, contents, documents)?;
     write_links(out, contents, documents, links, clusters)?;
     out.execute_batch(SETS)?;
+    write_plan_sets(out, contents, documents)?;
     write_places(out, sites)?;
     out.execute_batch(
         "INSERT INTO status (root, status, documents) SELECT root, status, count(*) FROM document GROUP BY 1, 2",
@@ -268,6 +270,30 @@ const SETS: &str = "
       count(DISTINCT d.root) > 1, min(d.modified), max(d.modified), d.root, d.path
     FROM content c JOIN document d ON d.content = c.id WHERE c.identical IS NOT NULL GROUP BY c.id";
 
+/// The same sets as plans read them.
+fn write_plan_sets(out: &Connection, contents: &[Content], documents: &[Document]) -> Result<(), Box<dyn Error>> {
+    let mut of_content: Vec<Vec<&Document>> = vec![Vec::new(); contents.len()];
+    documents.iter().for_each(|document| of_content[document.content as usize].push(document));
+    let mut listed: Vec<(u32, usize)> = (0..contents.len()).filter_map(|id| Some((contents[id].set?, id))).collect();
+    listed.sort_unstable();
+    let mut insert = out.prepare("INSERT INTO plan_sets VALUES (?,?)")?;
+    let (mut first, mut block) = (0, Vec::new());
+    for (number, id) in listed {
+        let mut set = PackedSet::new(number.into(), digest(id), contents[id].size_bytes);
+        set.clusters.extend(contents[id].cluster.map(u64::from));
+        for document in &of_content[id] {
+            set.push(document.root.into(), FIRST_TIME + i64::from(document.content) * 300, document.path.as_bytes());
+        }
+        set.pack(&mut block);
+        if PackedSet::ends_block(&block) {
+            insert.execute(params![first, std::mem::take(&mut block)])?;
+            first = number + 1;
+        }
+    }
+    insert.execute(params![first, block])?;
+    Ok(())
+}
+
 fn write_links(
     out: &Connection,
     contents: &[Content],
@@ -284,8 +310,8 @@ fn write_links(
     let mut cluster_insert = out.prepare(
         "INSERT INTO cluster (id, name, members_digest, relation, representative, total_bytes, members, links, links_omitted,
            min_resemblance, mean_resemblance, max_resemblance, max_containment, shared_bytes, joined_bytes, redundant_bytes, documents,
-           sites, site_count, crosses, first_modified, last_modified, root, path, layer, frame_links, on_frame)
-         VALUES (?,?,?,?,?,?,?,?,0,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,0,0,0)",
+           sites, site_count, crosses, first_modified, last_modified, root, path, layer, frame_links, on_frame, second_root, second_path)
+         VALUES (?,?,?,?,?,?,?,?,0,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,0,0,0,?,?)",
     )?;
     let mut families = out.prepare(
         "INSERT INTO family (cluster, number, representative, min_resemblance, over_representative_only) VALUES (?,0,?,8000,0)",
@@ -337,6 +363,8 @@ fn write_links(
             copies.iter().map(modified).max(),
             copies[0].root,
             copies[0].path.as_bytes(),
+            of_content[members[1]].first().map(|document| document.root),
+            of_content[members[1]].first().map(|document| document.path.as_bytes()),
         ])?;
         families.execute(params![cluster, members[0]])?;
         write_family(&mut family, cluster, &members)?;

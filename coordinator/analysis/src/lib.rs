@@ -28,6 +28,7 @@ mod layered;
 mod manifests;
 mod measure;
 mod measured;
+pub mod packed_sets;
 mod pairs;
 mod part;
 mod propose;

@@ -32,6 +32,7 @@ mod frames;
 mod group;
 mod names;
 mod overlap;
+mod plan_sets;
 mod roots;
 mod sets;
 
@@ -179,6 +180,7 @@ impl Writer {
         self.unread(publication)?;
         evidence::write(&self.connection, publication, &documents)?;
         let (mut contents_before, mut clusters_before, mut folders_before, mut frames_before) = (0, 0, 0, 0);
+        let mut orders = Vec::new();
         for (number, layer) in publication.layers.iter().enumerate() {
             let order = ClusterOrder::of(layer);
             let part = LayerPart { number, layer, order, contents_before, clusters_before };
@@ -191,7 +193,9 @@ impl Writer {
             contents_before += layer.frozen.contents.len();
             clusters_before += part.order.clusters.len();
             folders_before += layer.findings.folders.len();
+            orders.push((part.clusters_before, part.order));
         }
+        self.plan_sets(publication, &documents, &sets, &orders)?;
         self.connection.execute_batch("COMMIT")?;
         self.connection.execute_batch(INDEXES)
     }

@@ -7,6 +7,8 @@ use std::path::Path;
 use std::time::Instant;
 
 use cognate_result::browse::{Browse, ClusterQuery, DocumentQuery, SetFilter, Sort, Window};
+use cognate_result::plan::Keep;
+use cognate_storage::store::Store;
 
 const ROUNDS: usize = 5;
 
@@ -85,6 +87,27 @@ fn main() -> Result<(), Box<dyn Error>> {
     for query in ["", "across=1&site=site-2", "path=budget"] {
         let filter = SetFilter::parse(query)?;
         measure(&format!("identical sets {query}"), || Ok(browse.sets(&filter, Window::default())?.rows.len()))?;
+    }
+    let folder = tempfile::tempdir()?;
+    let store = Store::open(&folder.path().join("store"), &folder.path().join("journal"), false)?;
+    for rules in
+        [&["newest"][..], &["reference:site-1", "shortest-path"], &["not-a-copy", "path:**/p0*/*", "longest-path"]]
+    {
+        let rules = rules.iter().map(|rule| rule.parse()).collect::<Result<_, _>>()?;
+        let keep = Keep { rules, min_copies: 1 };
+        let names: Vec<String> = keep.rules.iter().map(ToString::to_string).collect();
+        let names = names.join(", ");
+        measure(&format!("plan by {names}, for a page"), || {
+            Ok(usize::try_from(browse.plan(&store, &keep, 100)?.totals.groups)?)
+        })?;
+        measure(&format!("plan by {names}, for a file"), || {
+            let mut count = 0;
+            browse.report().plan(&keep, |decision| {
+                count += usize::from(decision.left.is_none());
+                Ok::<_, cognate_result::Error>(())
+            })?;
+            Ok(count)
+        })?;
     }
     let status = std::fs::read_to_string("/proc/self/status")?;
     for line in status.lines().filter(|line| line.starts_with("VmHWM") || line.starts_with("RssAnon")) {

@@ -8,10 +8,10 @@ mod clusters;
 mod condition;
 mod documents;
 mod filter;
+mod plan;
 mod query;
 mod review;
 mod rules;
-mod second;
 mod sets;
 mod summary;
 
@@ -19,12 +19,14 @@ use std::os::unix::fs::MetadataExt as _;
 use std::path::Path;
 
 use crate::error::Error;
+use crate::marks::OtherVerdicts;
 use crate::report::{Order, Reader, Report};
 
 pub use cluster::{ClusterPage, ClusterQuery, FamilyView, LinkView, MemberRow, Place, ToPivot};
 pub use clusters::ClusterRow;
 pub use documents::{DocumentQuery, DocumentRow};
 pub use filter::{Change, ClusterFilter, Sort, VerdictWanted};
+pub use plan::PlanPreview;
 pub use review::{Progress, SampledDocument, SampledLink};
 pub use rules::{Bulk, BulkRule};
 pub use sets::{SetFilter, SetRow};
@@ -80,6 +82,8 @@ pub struct Browse {
     sites: Vec<String>,
     /// Version of the store up to which the marks of verdicts are current; nothing: there are none yet.
     pub(crate) marked: Option<u64>,
+    /// The verdicts in force about documents and sets, as of the same version.
+    pub(crate) other_verdicts: OtherVerdicts,
     /// The person for whom the marks are.
     pub(crate) reader: Reader,
     /// The party of all sites; nothing: there are several.
@@ -99,6 +103,7 @@ impl Browse {
             numbered: Vec::new(),
             sites: Vec::new(),
             marked: None,
+            other_verdicts: OtherVerdicts::default(),
             reader: Reader::default(),
             party: None,
         };

@@ -1,6 +1,6 @@
 //! Verdicts on a result: the clusters that have one, and if it still holds.
 
-use std::collections::HashSet;
+use std::collections::{HashMap, HashSet};
 
 use cognate_proto::v1;
 use rusqlite::{OptionalExtension as _, params};
@@ -13,6 +13,29 @@ use cognate_storage::verdict::{CLUSTER, DOCUMENT, IDENTICAL, Key, VIEWS, Verdict
 
 /// A view, and the content under it.
 type Named = (String, Vec<u8>);
+
+/// The verdicts about documents and identical sets that a reader may see, whether a result has them or not.
+#[derive(Clone, Default)]
+pub(crate) struct OtherVerdicts {
+    /// Of documents: the digest of the content that was decided about, and the verdict.
+    pub(crate) documents: HashMap<[u8; 18], ([u8; 16], &'static str)>,
+    pub(crate) sets: HashSet<[u8; 18]>,
+}
+
+impl OtherVerdicts {
+    fn put(&mut self, key: Key, entry: Option<&VerdictEntry>) {
+        match (key.0[0], entry) {
+            (IDENTICAL, Some(_)) => drop(self.sets.insert(key.0)),
+            (IDENTICAL, None) => drop(self.sets.remove(&key.0)),
+            (DOCUMENT, Some(entry)) => {
+                let digest = entry.decided.digest.as_slice().try_into().unwrap_or_default();
+                self.documents.insert(key.0, (digest, word(entry.verdict())));
+            }
+            (DOCUMENT, None) => drop(self.documents.remove(&key.0)),
+            _ => {}
+        }
+    }
+}
 
 /// A verdict as it is shown.
 #[derive(Clone, PartialEq, Eq, Debug, serde::Serialize)]
@@ -69,26 +92,35 @@ impl Browse {
             return Ok(());
         }
         let begun = self.marked.is_some();
-        self.within(|browse| {
+        let mut others = if begun { std::mem::take(&mut self.other_verdicts) } else { OtherVerdicts::default() };
+        let done = self.within(|browse| {
             if begun {
                 let keys = store.verdicts_changed(browse.marked.unwrap_or(0))?;
                 return keys.into_iter().try_for_each(|key| {
                     let row = store.verdict(key)?.unwrap_or_default();
+                    others.put(key, browse.in_force(&row));
                     browse.mark_one(key, &row)
                 });
             }
             browse.execute("DELETE FROM temp.mark")?;
             store.verdicts().try_for_each(|entry| {
                 let (key, row) = entry?;
+                others.put(key, browse.in_force(&row));
                 browse.mark_one(key, &row)
             })
-        })?;
+        });
+        if let Err(error) = done {
+            // All of it is read again.
+            self.marked = None;
+            return Err(error);
+        }
+        self.other_verdicts = others;
         self.marked = Some(now);
         Ok(())
     }
 
     /// The last decision that counts here and that the reader may see.
-    fn in_force<'r>(&self, row: &'r VerdictRow) -> Option<&'r VerdictEntry> {
+    pub(crate) fn in_force<'r>(&self, row: &'r VerdictRow) -> Option<&'r VerdictEntry> {
         let counts = |entry: &&VerdictEntry| match &self.reader.party {
             Some(own) => entry.party == *own,
             None => !entry.is_bound || self.party.as_ref() == Some(&entry.party),

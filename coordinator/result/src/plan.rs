@@ -5,15 +5,19 @@
 //! about a group, or about a document in it, count before the rules do. Where a person asks for it, a plan also has
 //! *versions*: documents of which another document has all but a stated number of bytes.
 
+mod choice;
 mod rule;
 mod said;
 mod versions;
 
 use std::cmp::Ordering;
 
+use self::choice::{Because, Compared};
+pub(crate) use self::choice::{Choice, OnAll, Placed, choose};
 pub use self::rule::{Rule, RuleError};
+use self::said::Around;
 pub use self::said::Said;
-use self::said::{Around, Bearing, Judged};
+pub(crate) use self::said::{Bearing, Word};
 pub use self::versions::{Version, VersionTotals, Versions};
 use crate::error::Error;
 use crate::report::{IdenticalSet, Located, Report};
@@ -161,31 +165,45 @@ impl Totals {
 
     /// Counts a decision in.
     pub fn add(&mut self, decision: &Decision, keep: &Keep) {
-        match decision.left {
+        let word = decision.said.first().map(|said| said.verdict.verdict);
+        let gone = decision.gone().count();
+        self.add_counts(decision.left, word, (decision.members.len(), gone), decision.size_bytes, keep);
+    }
+
+    /// Counts the decision about a group in: why nothing goes, the first verdict because of which, the numbers of its documents and
+    /// of those that go, and the size of each.
+    pub(crate) fn add_counts(
+        &mut self,
+        left: Option<Left>,
+        word: Option<&str>,
+        (documents, gone): (usize, usize),
+        size_bytes: u64,
+        keep: &Keep,
+    ) {
+        match left {
             Some(Left::Few) => self.few += 1,
             Some(Left::Verdict) => {
-                match decision.said.first().map(|said| said.verdict.verdict) {
+                match word {
                     Some("intentional") => self.intentional += 1,
                     Some("keep") => self.kept_whole += 1,
                     _ => self.not_duplicates += 1,
                 }
-                self.left_out += decision.members.len() as u64;
+                self.left_out += documents as u64;
             }
-            Some(Left::Tie) if !decision.said.is_empty() => {
+            Some(Left::Tie) if word.is_some() => {
                 self.ties += 1;
                 self.unclear += 1;
             }
             Some(Left::Tie) => {
                 self.ties += 1;
-                let more = decision.members.len().saturating_sub(keep.min_copies.max(1)) as u64;
-                self.tie_bytes += more * decision.size_bytes;
+                let more = documents.saturating_sub(keep.min_copies.max(1)) as u64;
+                self.tie_bytes += more * size_bytes;
             }
             None => {
                 self.groups += 1;
-                self.kept += decision.staying().count() as u64;
-                let gone = decision.gone().count() as u64;
-                self.gone += gone;
-                self.gone_bytes += gone * decision.size_bytes;
+                self.kept += (documents - gone) as u64;
+                self.gone += gone as u64;
+                self.gone_bytes += gone as u64 * size_bytes;
             }
         }
     }
@@ -223,96 +241,48 @@ impl Report {
 /// from one that would stay, all stay.
 pub fn decide(group: Group, keep: &Keep) -> Decision {
     let Group { digest, size_bytes, documents, said } = group;
-    let members = documents.into_iter().map(|(document, said)| {
-        let said = said.filter(|said| said.bearing() != Bearing::None);
-        let stays_for = stays(&document, said.as_ref(), keep);
-        Member { document, kept: stays_for, said }
-    });
-    let mut decision = Decision { group: digest, size_bytes, members: members.collect(), left: None, said: Vec::new() };
-    match Judged::of(said, &decision.members) {
-        Judged::Open => decision.choose(keep),
-        Judged::Apart(said) => {
-            let word = said.first().map_or("", |said| said.verdict.verdict);
-            decision.leave(Left::Verdict, &Why::Verdict(word));
-            decision.said = said;
-        }
-        Judged::Unclear(said) => {
-            decision.leave(Left::Tie, &Why::Tie);
-            decision.said = said;
-        }
-    }
-    decision
+    let (documents, on_each): (Vec<Located>, Vec<Option<Said>>) = documents.into_iter().unzip();
+    let on_each: Vec<Option<Said>> =
+        on_each.into_iter().map(|said| said.filter(|said| said.bearing() != Bearing::None)).collect();
+    let words: Vec<Option<Word>> = on_each.iter().map(|said| said.as_ref().map(Said::word)).collect();
+    let on_all = OnAll::of(said.iter().map(Said::word), &words);
+    let said = match on_all {
+        OnAll::Open => Vec::new(),
+        OnAll::Apart(_) => said.into_iter().filter(|said| said.holds() && said.word().protects()).collect(),
+        OnAll::Unclear => unclear(said, &on_each),
+    };
+    let Choice { left, kept } = choose(&documents, &words, on_all, keep);
+    let members = documents.into_iter().zip(kept).zip(on_each);
+    let member = |((document, kept), said): ((_, Option<Because<'_>>), _)| Member {
+        document,
+        kept: kept.map(|because| because.why()),
+        said,
+    };
+    Decision { group: digest, size_bytes, members: members.map(member).collect(), left, said }
 }
 
-/// Why a document stays whatever becomes of the others.
-fn stays(document: &Located, said: Option<&Said>, keep: &Keep) -> Option<Why> {
-    if document.path.contains(cognate_proto::path::INSIDE) {
-        return Some(Why::Inside);
-    }
-    let reference = keep.rules.iter().find(|rule| rule.is_reference_of(document));
-    reference.map(|rule| Why::Reference(rule.to_string())).or_else(|| {
-        let said = said.filter(|said| said.holds() && matches!(said.bearing(), Bearing::Stay | Bearing::Apart));
-        said.map(|said| Why::Verdict(said.verdict.verdict))
-    })
-}
-
-impl Decision {
-    /// Chooses by what was decided about documents, then by the rules.
-    fn choose(&mut self, keep: &Keep) {
-        let members = &mut self.members;
-        let standing = members.iter().filter(|member| member.serves_others()).count();
-        let mut open: Vec<usize> = (0..members.len()).filter(|place| members[*place].kept.is_none()).collect();
-        open.sort_by(|a, b| compare(&keep.rules, &members[*a], &members[*b]).0);
-        let wanted = keep.min_copies.max(1).saturating_sub(standing);
-        if open.is_empty() || wanted >= open.len() {
-            return self.leave(Left::Few, &Why::All);
-        }
-        if wanted == 0 {
-            return;
-        }
-        let (stays, next) = open.split_at(wanted);
-        let next = next[0];
-        if compare(&keep.rules, &members[stays[wanted - 1]], &members[next]).0 == Ordering::Equal {
-            return self.leave(Left::Tie, &Why::Tie);
-        }
-        for (rank, place) in stays.iter().enumerate() {
-            let by = compare(&keep.rules, &members[*place], &members[next]).1;
-            members[*place].kept =
-                Some(if rank == 0 && standing == 0 { by.unwrap_or(Why::Copies) } else { Why::Copies });
-        }
-    }
-
-    /// Nothing of it goes.
-    fn leave(&mut self, left: Left, why: &Why) {
-        self.left = Some(left);
-        for member in self.members.iter_mut().filter(|member| member.kept.is_none()) {
-            member.kept = Some(why.clone());
-        }
-    }
+/// The verdicts because of which a group is unclear: those that protect it with those against them, or those that do not hold
+/// any more.
+fn unclear(said: Vec<Said>, on_each: &[Option<Said>]) -> Vec<Said> {
+    let goes = |said: &&Said| said.holds() && said.bearing() == Bearing::Go;
+    let against: Vec<Said> = said.iter().chain(on_each.iter().flatten()).filter(goes).cloned().collect();
+    let (hold, changed): (Vec<Said>, Vec<Said>) =
+        said.into_iter().filter(|said| said.word().protects()).partition(Said::holds);
+    if hold.is_empty() { changed } else { [hold, against].concat() }
 }
 
 impl Member {
-    /// True if it is a copy that stays for the others. A document that cannot be removed is none, and a copy on purpose
-    /// has its own purpose.
-    fn serves_others(&self) -> bool {
-        matches!(self.kept, Some(Why::Reference(_) | Why::Verdict("keep")))
-    }
-
     fn is_duplicate(&self) -> bool {
-        self.said.as_ref().is_some_and(|said| said.holds() && said.bearing() == Bearing::Go)
+        self.said.as_ref().is_some_and(|said| said.word().is_duplicate())
     }
 }
 
 /// Order of two documents by preference, and the rule that decides it.
 fn compare(rules: &[Rule], a: &Member, b: &Member) -> (Ordering, Option<Why>) {
-    match a.is_duplicate().cmp(&b.is_duplicate()) {
-        Ordering::Equal => {}
-        order => return (order, Some(Why::Spared)),
-    }
-    let mut orders = rules.iter().map(|rule| (rule.compare(&a.document, &b.document), rule));
-    orders
-        .find(|(order, _)| *order != Ordering::Equal)
-        .map_or((Ordering::Equal, None), |(order, rule)| (order, Some(Why::Rule(rule.to_string()))))
+    let of = |member: &Member| member.is_duplicate();
+    let (a, b) = (Compared::new(&a.document, of(a)), Compared::new(&b.document, of(b)));
+    let (order, because) = choice::compare(rules, &a, &b);
+    (order, because.map(|because| because.why()))
 }
 
 #[cfg(test)]

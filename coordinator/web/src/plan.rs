@@ -1,7 +1,5 @@
 //! A plan: the copies that stay by given rules, as a preview of the files. It moves and deletes nothing.
 
-use std::collections::BTreeMap;
-
 use askama::Template;
 use axum::Router;
 use axum::extract::{Path, State};
@@ -9,9 +7,11 @@ use axum::routing::get;
 use cognate_proto::name::ScanId;
 
 use crate::exports::file;
+use crate::result::browsing;
 use crate::{Fields, Page, PageError, Pages, Person, Shown, filters, html, scan_id};
 use cognate_export::plan::PlanFormat;
-use cognate_result::plan::{Decision, Keep, Left, Rule, Totals};
+use cognate_result::browse::{ClusterFilter, PlanPreview};
+use cognate_result::plan::{Decision, Keep, Rule};
 use cognate_result::report::Report;
 use cognate_server::Error;
 
@@ -37,51 +37,18 @@ struct PlanPage {
     /// Places that can be a reference.
     places: Vec<String>,
     formats: [PlanFormat; 3],
-    planned: Option<Planned>,
+    planned: Option<PlanPreview>,
     /// The rules as a query of an address.
     asked: String,
 }
 
-/// The outcome of the rules.
-#[derive(Default)]
-struct Planned {
-    totals: Totals,
-    shown: Vec<Decision>,
-    ties: Vec<Decision>,
-    left_out: Vec<Decision>,
-    /// Documents that go at each site, and their bytes.
-    sites: BTreeMap<String, (u64, u64)>,
-}
-
-impl Planned {
-    fn of(report: &Report, keep: &Keep) -> Result<Planned, Error> {
-        let mut planned = Planned::default();
-        report.plan::<Error>(keep, |decision| {
-            planned.totals.add(&decision, keep);
-            for gone in decision.gone() {
-                let site = planned.sites.entry(gone.document.site.clone()).or_default();
-                *site = (site.0 + 1, site.1 + decision.size_bytes);
-            }
-            let list = match decision.left {
-                None => &mut planned.shown,
-                Some(Left::Tie) => &mut planned.ties,
-                Some(Left::Verdict) => &mut planned.left_out,
-                Some(Left::Few) => return Ok(()),
-            };
-            if list.len() < SHOWN_MAX {
-                list.push(decision);
-            }
-            Ok(())
-        })?;
-        Ok(planned)
-    }
-
+impl PlanPage {
     /// The lists of the page, ties first.
-    fn lists(&self) -> [(&'static str, &[Decision]); 3] {
+    fn lists(planned: &PlanPreview) -> [(&'static str, &[Decision]); 3] {
         [
-            ("Ties", &self.ties),
-            ("Sets with documents that could go", &self.shown),
-            ("Sets that verdicts leave out", &self.left_out),
+            ("Ties", &planned.ties),
+            ("Sets with documents that could go", &planned.shown),
+            ("Sets that verdicts leave out", &planned.left_out),
         ]
     }
 }
@@ -99,7 +66,7 @@ fn keep_of(fields: &Fields) -> Result<Keep, String> {
     }
 }
 
-async fn plan(State(pages): State<Pages>, person: Person, Path(id): Path<String>, fields: Fields) -> Shown {
+async fn plan(person: Person, Path(id): Path<String>, fields: Fields) -> Shown {
     let id = scan_id(&id)?;
     let typed: Vec<&str> =
         fields.all("keep").flat_map(str::lines).map(str::trim).filter(|line| !line.is_empty()).collect();
@@ -112,9 +79,9 @@ async fn plan(State(pages): State<Pages>, person: Person, Path(id): Path<String>
         asked.append_pair("copies", &copies.to_string()).finish()
     };
     let wanted = keep.as_ref().ok().filter(|keep| !keep.rules.is_empty()).cloned();
-    let (places, planned) = reading(&pages, &person, id, move |report| {
-        let places = report.sites()?.into_iter().map(|site| format!("{}/{}", site.site, site.repository));
-        Ok((places.collect(), wanted.map(|keep| Planned::of(report, &keep)).transpose()?))
+    let (places, planned) = browsing(&person, id, &ClusterFilter::default(), move |browse, store| {
+        let places = browse.report().sites()?.into_iter().map(|site| format!("{}/{}", site.site, site.repository));
+        Ok((places.collect(), wanted.map(|keep| browse.plan(store, &keep, SHOWN_MAX)).transpose()?))
     })
     .await?;
     html(&PlanPage {

@@ -50,7 +50,7 @@ pub(crate) fn routes() -> Router<Pages> {
 ///
 /// # Errors
 /// Fails if there is no result, this person may not see it, or it cannot be read.
-async fn browsing<T: Send + 'static>(
+pub(crate) async fn browsing<T: Send + 'static>(
     person: &Person,
     id: ScanId,
     filter: &ClusterFilter,

@@ -22,7 +22,7 @@ impl Writer {
         places: &Places,
     ) -> rusqlite::Result<()> {
         let Layered { frozen, findings, .. } = part.layer;
-        let sql = "INSERT INTO cluster VALUES (?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?)";
+        let sql = "INSERT INTO cluster VALUES (?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?)";
         let mut insert = self.connection.prepare(sql)?;
         let mut links = self.connection.prepare("INSERT INTO link VALUES (?,?,?,?,?,?,?,?,?,?,?,?,?)")?;
         let mut families = self.connection.prepare("INSERT INTO family VALUES (?,?,?,?,?)")?;
@@ -40,6 +40,9 @@ impl Writer {
             let representative = representative.min_by_key(|document| (place(document), **document));
             // Every content has a document.
             let representative = &frozen.documents[representative.map_or(0, |document| *document as usize)];
+            let other = cluster.members.iter().filter(|member| **member != cluster.representative).min();
+            let second = other.and_then(|other| findings.copies.of_content(*other).first());
+            let second = second.map(|document| &frozen.documents[*document as usize]);
             insert.execute(params![
                 number,
                 cluster_name(frozen, cluster),
@@ -68,6 +71,8 @@ impl Writer {
                 part.number,
                 integer(join.frame_links),
                 join.rests_on_frame(cluster.members.len()),
+                second.map(|second| second.root),
+                second.map(|second| second.path.as_bytes()),
             ])?;
             for (place, family) in cluster.families.iter().enumerate() {
                 families.execute(params![

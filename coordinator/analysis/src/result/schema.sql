@@ -253,7 +253,9 @@ CREATE TABLE cluster (
   path BLOB NOT NULL,
   layer INTEGER NOT NULL,
   frame_links INTEGER NOT NULL,       -- of the links of joined_bytes, those that rest on a frame
-  on_frame INTEGER NOT NULL           -- whether these are at least half of them
+  on_frame INTEGER NOT NULL,          -- whether these are at least half of them
+  second_root INTEGER REFERENCES root, -- where a document of another member is, the first by number: of a pair, the other one
+  second_path BLOB
 );
 
 -- The identical sets: those of contents under their numbers there, then those of messages.
@@ -272,6 +274,12 @@ CREATE TABLE identical (
   last_modified INTEGER NOT NULL,
   root INTEGER NOT NULL REFERENCES root, -- where the first document is
   path BLOB NOT NULL
+);
+
+-- The sets of the same bytes for plans, in their order: `analysis/src/packed_sets.rs` has the format.
+CREATE TABLE plan_sets (
+  first INTEGER PRIMARY KEY,          -- the number of the first set of the block
+  block BLOB NOT NULL
 );
 
 -- a is the content whose first document comes first.

@@ -40,12 +40,9 @@ impl Writer {
         };
         for (number, layer) in publication.layers.iter().enumerate() {
             let Layered { frozen, findings, .. } = layer;
-            let numbered = sets.numbers[number].iter().enumerate();
-            let mut listed: Vec<_> = numbered.filter_map(|(content, set)| Some(((*set)?, content))).collect();
-            listed.sort_unstable();
             let is_text = publication.scan.spec.layers[number].method.view().is_text();
             let tier = if is_text { "same text" } else { "same bytes" };
-            for (_, content) in listed {
+            for (_, content) in sets.listed(number) {
                 let copies = findings.copies.of_content(content_index(content));
                 let size_bytes = frozen.contents[content].size_bytes;
                 let documents = copies.iter().map(|document| {
@@ -168,6 +165,19 @@ impl Sets {
         self.numbers[layer][content]
     }
 
+    /// The sets of a layer's contents in their order, each with its content.
+    pub(super) fn listed(&self, layer: usize) -> Vec<(usize, usize)> {
+        let numbered = self.numbers[layer].iter().enumerate();
+        let mut listed: Vec<_> = numbered.filter_map(|(content, set)| Some(((*set)?, content))).collect();
+        listed.sort_unstable();
+        listed
+    }
+
+    /// Number of the sets of contents: those of messages follow.
+    pub(super) fn of_contents(&self) -> usize {
+        self.numbers.iter().flatten().flatten().count()
+    }
+
     /// The set of messages of a document, by its first row.
     pub(super) fn of_message(&self, first_row: usize) -> Option<usize> {
         self.message_of.get(&first_row).copied()
@@ -235,7 +245,7 @@ impl Sets {
     }
 }
 
-fn content_of(publication: &Publication<'_>, documents: &DocumentRows<'_>, row: usize) -> Option<usize> {
+pub(super) fn content_of(publication: &Publication<'_>, documents: &DocumentRows<'_>, row: usize) -> Option<usize> {
     let row = &documents.rows[row];
     match row.what {
         What::Document(place) => {

@@ -65,13 +65,15 @@ pub struct ClusterRow {
     pub path: String,
     /// True if the path is percent-escaped.
     pub path_escaped: bool,
+    /// Path of a document of another member: of a pair, the other one.
+    pub second_path: Option<String>,
 }
 
 /// The columns of [`cluster_row`].
 const COLUMNS: &str =
     "k.id, k.name, k.members_digest, (SELECT l.view FROM layer l WHERE l.number = k.layer), k.relation, k.total_bytes, k.members, k.documents, k.sites, k.links,
   k.min_resemblance, k.mean_resemblance, k.max_resemblance, k.max_containment, k.shared_bytes, k.redundant_bytes,
-  k.first_modified, k.last_modified, r.site, r.repository, k.path, k.joined_bytes, k.frame_links, k.on_frame";
+  k.first_modified, k.last_modified, r.site, r.repository, k.path, k.joined_bytes, k.frame_links, k.on_frame, k.second_path";
 
 impl Browse {
     /// A page of the clusters that a filter lets through.
@@ -303,6 +305,7 @@ impl Browse {
             repository: row.get(19)?,
             path,
             path_escaped: escaped.is_some(),
+            second_path: row.get_ref(24)?.as_blob_or_null()?.map(|path| path_of(path).0),
         })
     }
 }

@@ -142,6 +142,15 @@ impl Browse {
         self.one(&sql, [id], |row| self.set_row(row))
     }
 
+    /// The identical set of this number.
+    ///
+    /// # Errors
+    /// Fails if the files cannot be read.
+    pub(super) fn set_numbered(&self, number: i64) -> Result<Option<SetRow>, Error> {
+        let sql = format!("SELECT {COLUMNS} FROM identical k JOIN root r ON r.id = k.root WHERE k.id = ?");
+        self.one(&sql, [number], |row| self.set_row(row))
+    }
+
     /// A page of the documents of an identical set.
     ///
     /// # Errors

@@ -6,7 +6,7 @@ use std::str::FromStr;
 
 use globset::{GlobBuilder, GlobMatcher};
 
-use crate::report::Located;
+use super::choice::Placed;
 
 /// A preference among documents.
 #[derive(Clone, Debug)]
@@ -101,12 +101,12 @@ impl fmt::Display for Rule {
 
 impl Rule {
     /// True if a document must stay by this rule.
-    pub(super) fn is_reference_of(&self, document: &Located) -> bool {
+    pub(super) fn is_reference_of(&self, document: &impl Placed) -> bool {
         matches!(self, Rule::Reference(place) if place.holds(document))
     }
 
     /// True if the rule is about places, and this document is below its place.
-    pub(crate) fn prefers(&self, document: &Located) -> bool {
+    pub(crate) fn prefers(&self, document: &impl Placed) -> bool {
         matches!(self, Rule::Reference(place) | Rule::Prefer(place) if place.holds(document))
     }
 
@@ -118,20 +118,28 @@ impl Rule {
         }
     }
 
-    /// The preferred document comes first.
-    pub(super) fn compare(&self, a: &Located, b: &Located) -> Ordering {
-        let first = |of: &dyn Fn(&Located) -> bool| of(b).cmp(&of(a));
+    /// True if a document has what the rule prefers; nothing for a rule that compares by a measure.
+    pub(super) fn prefers_alone(&self, document: &impl Placed) -> Option<bool> {
+        Some(match self {
+            Rule::Reference(place) | Rule::Prefer(place) => place.holds(document),
+            Rule::Path(_, glob) => glob.is_match(document.path()),
+            Rule::NotPath(_, glob) => !glob.is_match(document.path()),
+            Rule::NotACopy => !is_called_a_copy(document.path()),
+            Rule::Newest | Rule::Oldest | Rule::ShortestPath | Rule::LongestPath | Rule::MostComplete => return None,
+        })
+    }
+
+    /// The preferred document comes first, by a rule that compares by a measure.
+    pub(super) fn compare<D: Placed>(&self, a: &D, b: &D) -> Ordering {
         match self {
-            Rule::Reference(place) | Rule::Prefer(place) => first(&|document| place.holds(document)),
-            Rule::Path(_, glob) => first(&|document| glob.is_match(&document.path)),
-            Rule::NotPath(_, glob) => first(&|document| !glob.is_match(&document.path)),
-            // Times are written so that their order is that of their letters.
-            Rule::Newest => b.modified.cmp(&a.modified),
-            Rule::Oldest => a.modified.cmp(&b.modified),
-            Rule::ShortestPath => a.path.len().cmp(&b.path.len()),
-            Rule::LongestPath => b.path.len().cmp(&a.path.len()),
-            Rule::MostComplete => b.size_bytes.cmp(&a.size_bytes),
-            Rule::NotACopy => first(&|document| !is_called_a_copy(&document.path)),
+            Rule::Newest => b.compare_modified(a),
+            Rule::Oldest => a.compare_modified(b),
+            Rule::ShortestPath => a.path().len().cmp(&b.path().len()),
+            Rule::LongestPath => b.path().len().cmp(&a.path().len()),
+            Rule::MostComplete => b.size_bytes().cmp(&a.size_bytes()),
+            Rule::Reference(_) | Rule::Prefer(_) | Rule::Path(..) | Rule::NotPath(..) | Rule::NotACopy => {
+                Ordering::Equal
+            }
         }
     }
 }
@@ -145,10 +153,10 @@ impl Place {
         Some(Place { site, repository, folder: folder.map(|folder| format!("{folder}/")) })
     }
 
-    fn holds(&self, document: &Located) -> bool {
-        document.site == self.site
-            && self.repository.as_ref().is_none_or(|repository| document.repository == *repository)
-            && self.folder.as_ref().is_none_or(|folder| document.path.starts_with(folder))
+    fn holds(&self, document: &impl Placed) -> bool {
+        document.site() == self.site
+            && self.repository.as_ref().is_none_or(|repository| document.repository() == *repository)
+            && self.folder.as_ref().is_none_or(|folder| document.path().starts_with(folder))
     }
 }
 
@@ -167,22 +175,45 @@ impl fmt::Display for Place {
 
 /// True if any name on the path is one that file managers give to copies.
 fn is_called_a_copy(path: &str) -> bool {
-    path.split('/').any(|name| {
-        let stem =
-            name.rsplit_once('.').map_or(name, |(stem, _)| if stem.is_empty() { name } else { stem }).to_lowercase();
-        let begins = ["copy of ", "copy (", "kopie von ", "copie de ", "copia de ", "cópia de "];
-        let ends = [
-            " copy", " - copy", " - kopie", " kopie", " - copie", " - copia", " (copy)", "_copy", ".orig", ".bak", "~",
-        ];
-        let is_numbered =
-            stem.strip_suffix(')').and_then(|rest| rest.rsplit_once(" (")).is_some_and(|(front, number)| {
-                !front.is_empty() && (1..=3).contains(&number.len()) && number.bytes().all(|byte| byte.is_ascii_digit())
-            });
-        // `report copy 2`, as one system numbers them.
-        let counted = stem.trim_end_matches(|last: char| last.is_ascii_digit()).trim_end();
-        is_numbered
-            || begins.iter().any(|begin| stem.starts_with(begin))
-            || ends.iter().any(|end| stem.ends_with(end) || counted.ends_with(end) || name.ends_with(end))
+    may_be_called_a_copy(path.as_bytes())
+        && path.split('/').any(|name| {
+            let stem = name
+                .rsplit_once('.')
+                .map_or(name, |(stem, _)| if stem.is_empty() { name } else { stem })
+                .to_lowercase();
+            let begins = ["copy of ", "copy (", "kopie von ", "copie de ", "copia de ", "cópia de "];
+            let ends = [
+                " copy", " - copy", " - kopie", " kopie", " - copie", " - copia", " (copy)", "_copy", ".orig", ".bak",
+                "~",
+            ];
+            let is_numbered =
+                stem.strip_suffix(')').and_then(|rest| rest.rsplit_once(" (")).is_some_and(|(front, number)| {
+                    !front.is_empty()
+                        && (1..=3).contains(&number.len())
+                        && number.bytes().all(|byte| byte.is_ascii_digit())
+                });
+            // `report copy 2`, as one system numbers them.
+            let counted = stem.trim_end_matches(|last: char| last.is_ascii_digit()).trim_end();
+            is_numbered
+                || begins.iter().any(|begin| stem.starts_with(begin))
+                || ends.iter().any(|end| stem.ends_with(end) || counted.ends_with(end) || name.ends_with(end))
+        })
+}
+
+/// False if a path has none of the letters that such a name has: most have not, and looking costs less than reading names.
+fn may_be_called_a_copy(path: &[u8]) -> bool {
+    let mut before = 0;
+    path.iter().any(|byte| {
+        let (last, byte) = (before, byte.to_ascii_lowercase());
+        before = byte;
+        match byte {
+            b'(' | b'~' => true,
+            // All the words for copies have it.
+            b'p' => last == b'o',
+            b'b' | b'o' => last == b'.',
+            // Other letters may be small ones of these.
+            byte => !byte.is_ascii(),
+        }
     })
 }
 
@@ -202,6 +233,8 @@ mod tests {
             "report.doc~",
             "report.doc.bak",
             "Copy of folder/report.doc",
+            "COPIA DE REPORT.DOC",
+            "CÓPIA DE report.doc",
         ] {
             assert!(is_called_a_copy(copy), "{copy}");
         }

@@ -5,7 +5,6 @@ use std::collections::HashMap;
 
 use serde::Serialize;
 
-use super::Member;
 use crate::error::Error;
 use crate::report::{Report, VerdictSection, hex};
 
@@ -27,7 +26,7 @@ pub struct Said {
 
 /// Effect of a verdict on copies.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub(super) enum Bearing {
+pub(crate) enum Bearing {
     /// They stay, each as good as any other.
     Stay,
     /// No plan is made of them.
@@ -38,14 +37,43 @@ pub(super) enum Bearing {
     None,
 }
 
-impl Said {
-    pub(super) fn bearing(&self) -> Bearing {
-        match self.verdict.verdict {
+/// A verdict without its author and time.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(crate) struct Word {
+    pub(crate) verdict: &'static str,
+    pub(crate) bearing: Bearing,
+    /// True if the subject has not changed since.
+    pub(crate) holds: bool,
+}
+
+impl Word {
+    pub(crate) fn new(verdict: &'static str, holds: bool) -> Word {
+        let bearing = match verdict {
             "keep" => Bearing::Stay,
             "intentional" | "not-a-duplicate" => Bearing::Apart,
             "duplicate" => Bearing::Go,
             _ => Bearing::None,
-        }
+        };
+        Word { verdict, bearing, holds }
+    }
+
+    /// True if nothing of what it is about goes.
+    pub(super) fn protects(&self) -> bool {
+        matches!(self.bearing, Bearing::Stay | Bearing::Apart)
+    }
+
+    pub(super) fn is_duplicate(&self) -> bool {
+        self.holds && self.bearing == Bearing::Go
+    }
+}
+
+impl Said {
+    pub(super) fn word(&self) -> Word {
+        Word::new(self.verdict.verdict, self.holds())
+    }
+
+    pub(super) fn bearing(&self) -> Bearing {
+        self.word().bearing
     }
 
     /// True if the subject has not changed since.
@@ -65,33 +93,6 @@ impl std::fmt::Display for Said {
         match changed {
             Some(why) => write!(f, "; since then {why})"),
             None => f.write_str(")"),
-        }
-    }
-}
-
-/// The combined effect of the verdicts on a group.
-pub(super) enum Judged {
-    /// The rules decide.
-    Open,
-    /// It is left out, because of these.
-    Apart(Vec<Said>),
-    /// These do not go together, or do not hold any more: somebody must decide.
-    Unclear(Vec<Said>),
-}
-
-impl Judged {
-    pub(super) fn of(said: Vec<Said>, members: &[Member]) -> Judged {
-        let protects = |said: &Said| matches!(said.bearing(), Bearing::Stay | Bearing::Apart);
-        let goes = |said: &&Said| said.holds() && said.bearing() == Bearing::Go;
-        let against = said.iter().chain(members.iter().filter_map(|member| member.said.as_ref())).filter(goes);
-        let against: Vec<Said> = against.cloned().collect();
-        let (hold, changed): (Vec<Said>, Vec<Said>) = said.into_iter().filter(protects).partition(Said::holds);
-        match (hold.is_empty(), against.is_empty(), changed.is_empty()) {
-            (false, true, _) => Judged::Apart(hold),
-            (false, false, _) => Judged::Unclear([hold, against].concat()),
-            // A later decision took the change into account.
-            (true, false, _) | (true, true, true) => Judged::Open,
-            (true, true, false) => Judged::Unclear(changed),
         }
     }
 }

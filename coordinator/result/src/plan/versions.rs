@@ -13,8 +13,8 @@
 use std::cmp::Ordering;
 use std::collections::HashMap;
 
-use super::said::{Around, Judged};
-use super::{Group, Keep, Member, Rule, Said, Why, compare, decide};
+use super::said::Around;
+use super::{Group, Keep, Member, OnAll, Rule, Said, Why, compare, decide};
 use crate::error::Error;
 use crate::report::{Located, Report, hex, located};
 
@@ -144,13 +144,13 @@ impl Report {
             let view = self.views()[layer].clone();
             let of_cluster =
                 verdict.map(|verdict| Said { about: "cluster", id: Some(name), view: Some(view.clone()), verdict });
-            match Judged::of(of_cluster.into_iter().collect(), &[]) {
-                Judged::Open => {}
-                Judged::Apart(_) => {
+            match OnAll::of(of_cluster.iter().map(Said::word), &[]) {
+                OnAll::Open => {}
+                OnAll::Apart(_) => {
                     totals.left_out += 1;
                     continue;
                 }
-                Judged::Unclear(_) => {
+                OnAll::Unclear => {
                     totals.unclear += 1;
                     continue;
                 }

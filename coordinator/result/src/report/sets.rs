@@ -28,6 +28,16 @@ impl Report {
         }
     }
 
+    /// The set of this number, if it is of the same bytes or the same text.
+    pub(crate) fn identical_numbered(&self, number: i64) -> Result<Option<IdenticalSet>, Error> {
+        let mut found = None;
+        self.identical_where(&format!("c.identical = {number}"), &mut |set| {
+            found = Some(set);
+            Ok::<_, Error>(())
+        })?;
+        Ok(found)
+    }
+
     fn identical_where<E: From<Error>>(
         &self,
         condition: &str,

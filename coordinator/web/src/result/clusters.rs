@@ -4,7 +4,7 @@ use cognate_proto::name::ScanId;
 
 use super::Paging;
 use crate::Fields;
-use cognate_result::browse::{Browse, ClusterFilter, ClusterRow, Place, Sort, VerdictWanted, Window};
+use cognate_result::browse::{Browse, ClusterFilter, ClusterRow, Sort, VerdictWanted, Window};
 use cognate_result::marks::Mark;
 use cognate_server::Error;
 use cognate_storage::store::Store;
@@ -80,8 +80,6 @@ impl ListQuery {
 pub(super) struct ListRow {
     pub(super) row: ClusterRow,
     pub(super) mark: Option<Mark>,
-    /// Of a pair, the other document.
-    pub(super) second: Option<Place>,
     pub(super) address: String,
 }
 
@@ -93,7 +91,7 @@ impl ListRow {
 
     /// Documents that the row does not name.
     pub(super) fn more(&self) -> u64 {
-        self.row.documents.saturating_sub(1 + u64::from(self.second.is_some()))
+        self.row.documents.saturating_sub(1 + u64::from(self.row.second_path.is_some()))
     }
 }
 
@@ -140,8 +138,7 @@ pub(super) fn rows(browse: &Browse, store: &Store, id: ScanId, asked: &ListQuery
     let mut rows = Vec::new();
     for row in page.rows {
         let mark = browse.mark_of_cluster(store, &row)?;
-        let second = browse.second_document(&row)?;
-        rows.push(ListRow { address: asked.address(id, &row), row, mark, second });
+        rows.push(ListRow { address: asked.address(id, &row), row, mark });
     }
     let has_views = browse.report().views().len() > 1;
     Ok(Rows { rows, total: page.total, sites: browse.sites().to_vec(), has_views })
@@ -249,6 +246,7 @@ mod tests {
             repository: String::new(),
             path: String::new(),
             path_escaped: false,
+            second_path: None,
         };
         for (relation, resemblance, containment, expected) in [
             ("pair", 9000, 9500, (9000, "alike")),

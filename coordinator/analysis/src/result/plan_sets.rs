@@ -1,0 +1,87 @@
+//! Writes the sets of the same bytes for plans, packed.
+
+use rusqlite::params;
+
+use super::clusters::ClusterOrder;
+use super::document_rows::DocumentRows;
+use super::sets::{Sets, content_of};
+use super::{Publication, Writer, content_index};
+use crate::packed_sets::PackedSet;
+
+impl Writer {
+    /// The sets of the same bytes in their order; `orders` has the clusters of each layer and the number of the first.
+    pub(super) fn plan_sets(
+        &self,
+        publication: &Publication<'_>,
+        documents: &DocumentRows<'_>,
+        sets: &Sets,
+        orders: &[(usize, ClusterOrder<'_>)],
+    ) -> rusqlite::Result<()> {
+        if publication.scan.spec.layers[0].method.view().is_text() {
+            return Ok(());
+        }
+        let layer = &publication.layers[0];
+        let messages_from = sets.of_contents();
+        let cluster = |layer: usize, content: usize| {
+            let (before, order) = &orders[layer];
+            order.cluster_of[content].map(|cluster| (before + cluster) as u64)
+        };
+        let mut blocks = BlockRows {
+            insert: self.connection.prepare("INSERT INTO plan_sets VALUES (?,?)")?,
+            first: 0,
+            block: Vec::new(),
+        };
+        for (number, content) in sets.listed(0) {
+            let of_content = &layer.frozen.contents[content];
+            // Empty documents are no copies of each other.
+            if of_content.size_bytes == 0 {
+                continue;
+            }
+            let mut set = PackedSet::new(number as u64, of_content.digest.0, of_content.size_bytes);
+            set.clusters.extend(cluster(0, content));
+            for document in layer.findings.copies.of_content(content_index(content)) {
+                let row = documents.place(0, *document) as usize;
+                if let Some((other, text)) =
+                    documents.other(row).and_then(|other| Some((other, content_of(publication, documents, other)?)))
+                {
+                    let view = usize::from(documents.rows[other].layer);
+                    set.clusters.extend(cluster(view, text));
+                    set.sets.extend(sets.of_content(view, text).map(|number| number as u64));
+                }
+                set.sets.extend(sets.of_message(documents.first(row)).map(|message| (messages_from + message) as u64));
+                let document = &layer.frozen.documents[*document as usize];
+                set.push(document.root.into(), document.modified, document.path.as_bytes());
+            }
+            for numbers in [&mut set.clusters, &mut set.sets] {
+                numbers.sort_unstable();
+                numbers.dedup();
+            }
+            blocks.add(&set)?;
+        }
+        blocks.finish()
+    }
+}
+
+struct BlockRows<'a> {
+    insert: rusqlite::Statement<'a>,
+    first: u64,
+    block: Vec<u8>,
+}
+
+impl BlockRows<'_> {
+    fn add(&mut self, set: &PackedSet) -> rusqlite::Result<()> {
+        if self.block.is_empty() {
+            self.first = set.number;
+        }
+        set.pack(&mut self.block);
+        if PackedSet::ends_block(&self.block) { self.finish() } else { Ok(()) }
+    }
+
+    fn finish(&mut self) -> rusqlite::Result<()> {
+        if !self.block.is_empty() {
+            self.insert.execute(params![super::integer(self.first), self.block])?;
+            self.block.clear();
+        }
+        Ok(())
+    }
+}
