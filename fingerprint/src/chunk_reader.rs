@@ -8,6 +8,7 @@ use crate::content_sketch::{ContentSketch, SKETCH_WINDOW_BYTES, Sketcher, Sketch
 use crate::key::{Key, first_16};
 use crate::lanes::ManyHasher;
 use crate::method::bsw_chunk::BswChunk;
+use crate::sparse::ReadSparse;
 use crate::tttd::{Tttd, WINDOW_BYTES};
 
 /// The least number of bytes that the reader is asked for at a time.
@@ -118,19 +119,14 @@ impl ChunkReader {
         }
     }
 
-    /// Reads `document` to its end and hands every chunk, in order, to `each`.
-    pub(crate) fn read(
-        &mut self,
-        document: &mut impl Read,
-        mut each: impl FnMut(Chunk) -> io::Result<()>,
-    ) -> io::Result<Content> {
-        self.read_with(document, |chunk, _| each(chunk))
-    }
-
-    /// Does the same, and hands over the bytes of every chunk with it.
+    /// Reads `document` to its end and hands every chunk, in order, to `each`, with its bytes.
+    ///
+    /// Where a chunk and the bytes that decide about it are zeros, and zeros follow, the next chunk is the same again: as many
+    /// as fit in a run of zeros that the document knows of are handed over without reading it. The place of the next byte
+    /// relative to the buffer stays, so that everything after the run is as if it had been read.
     pub(crate) fn read_with(
         &mut self,
-        document: &mut impl Read,
+        document: &mut impl ReadSparse,
         mut each: impl FnMut(Chunk, &[u8]) -> io::Result<()>,
     ) -> io::Result<Content> {
         let lookback_bytes = self.cutter.lookback_bytes();
@@ -142,8 +138,19 @@ impl ChunkReader {
             let data = &self.buffer[..filled];
             loop {
                 let chunks = self.chunks(&mut progress, data, start, at_end);
-                if chunks.is_empty() {
-                    break;
+                let Some(first) = chunks.first().copied() else { break };
+                let is_run =
+                    !at_end && start >= lookback_bytes && is_zero(first) && is_zero(&data[start - lookback_bytes..]);
+                let repeats = if is_run { document.zeros_ahead()? / first.len() as u64 } else { 0 };
+                if repeats > 0 {
+                    document.skip_zeros(repeats * first.len() as u64)?;
+                    for (bytes, chunk) in self.tagged(vec![first], offset) {
+                        for _ in 0..repeats {
+                            progress.digest.add(&chunk);
+                            each(Chunk { offset, ..chunk }, bytes)?;
+                            offset += u64::from(chunk.length_bytes);
+                        }
+                    }
                 }
                 for (bytes, chunk) in self.tagged(chunks, offset) {
                     progress.digest.add(&chunk);
@@ -238,6 +245,10 @@ impl ChunkReader {
             (bytes, chunk)
         })
     }
+}
+
+fn is_zero(bytes: &[u8]) -> bool {
+    bytes.iter().all(|byte| *byte == 0)
 }
 
 /// Reads until the buffer is full; true if the document has ended.

@@ -11,6 +11,7 @@ use crate::content_sketch::ContentSketch;
 use crate::feature_reader::FeatureReader;
 use crate::key::Key;
 use crate::signature::{Feature, Signature};
+use crate::sparse::{Dense, ReadSparse};
 
 /// Sees chunks with their bytes.
 pub type ChunkVisitor = dyn FnMut(&Chunk, &[u8]) + Send;
@@ -55,13 +56,22 @@ impl Fingerprinter {
     /// # Errors
     /// If the reader fails (an interruption is tried again), if `each` fails, or if the method does not support the
     /// document (see [`Signer::read`](crate::Signer::read)). The chunks handed over until then are a part of the document.
-    pub fn read(
+    pub fn read(&mut self, document: &mut impl Read, each: impl FnMut(Chunk) -> io::Result<()>) -> io::Result<Content> {
+        self.read_sparse(&mut Dense(document), each)
+    }
+
+    /// Does the same for a document that knows of runs of zeros: chunks of such a run are handed over without reading it. The
+    /// result is the one of [`Fingerprinter::read`]. Methods without chunks read every byte.
+    ///
+    /// # Errors
+    /// As [`Fingerprinter::read`].
+    pub fn read_sparse(
         &mut self,
-        document: &mut impl Read,
+        document: &mut impl ReadSparse,
         mut each: impl FnMut(Chunk) -> io::Result<()>,
     ) -> io::Result<Content> {
         match &mut self.reader {
-            Reader::Chunks(reader) => reader.read(document, each),
+            Reader::Chunks(reader) => reader.read_with(document, |chunk, _| each(chunk)),
             Reader::Visited(reader, visitor) => {
                 let visitor = visitor.get_mut().unwrap_or_else(PoisonError::into_inner);
                 reader.read_with(document, |chunk, bytes| {

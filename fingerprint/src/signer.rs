@@ -7,6 +7,7 @@ use crate::assembly::DocumentReader;
 use crate::chunk_reader::ChunkReader;
 use crate::key::Key;
 use crate::signature::{Feature, Signature};
+use crate::sparse::Dense;
 
 /// Makes signatures. Its memory is a few hundred kilobytes and the signature itself, however long the documents are;
 /// algorithms that need more say so in their documentation.
@@ -39,7 +40,7 @@ impl Signer {
 
 fn read_chunks(reader: &mut ChunkReader, document: &mut impl Read) -> io::Result<Signature> {
     let mut features = Vec::new();
-    let content = reader.read(document, |chunk| {
+    let content = reader.read_with(&mut Dense(document), |chunk, _| {
         features.push(Feature { tag: chunk.tag, weight: chunk.length_bytes });
         Ok(())
     })?;

@@ -11,6 +11,7 @@ mod bytes;
 pub(crate) mod extraction;
 pub(crate) mod file_class;
 mod hashing;
+mod holes;
 mod names;
 pub(crate) mod open_files;
 pub(crate) mod outcome;

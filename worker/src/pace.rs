@@ -6,6 +6,7 @@ use std::sync::Mutex;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::time::{Duration, Instant, SystemTime};
 
+use cognate_fingerprint::ReadSparse;
 use tokio::sync::watch;
 
 use crate::policy::{Hours, Policy};
@@ -172,6 +173,19 @@ impl<R: Read> Read for Paced<'_, R> {
         self.pace.pay(read, self.since.elapsed(), self.cancelled);
         self.since = Instant::now();
         Ok(read)
+    }
+}
+
+impl<R: ReadSparse> ReadSparse for Paced<'_, R> {
+    fn zeros_ahead(&mut self) -> io::Result<u64> {
+        if self.cancelled.load(Ordering::Relaxed) {
+            return Err(io::Error::other("stopped"));
+        }
+        self.inner.zeros_ahead()
+    }
+
+    fn skip_zeros(&mut self, bytes: u64) -> io::Result<()> {
+        self.inner.skip_zeros(bytes)
     }
 }
 

@@ -3,6 +3,7 @@ use std::io::Read;
 use proptest::prelude::*;
 
 use super::*;
+use crate::sparse::Dense;
 use crate::test_support::{ShortReads, documents, noise};
 use crate::tttd::Parameters;
 use crate::{Method, View};
@@ -100,7 +101,7 @@ fn chunks_and_sketches_are_the_same_whether_candidates_are_found_side_by_side_or
                     reader.make_plain();
                 }
                 let (mut read, mut sliced) = (vec![], vec![]);
-                let content = reader.read(&mut ShortReads { rest: &document, step: 70_001 }, |chunk| {
+                let content = reader.read_with(&mut Dense(ShortReads { rest: &document, step: 70_001 }), |chunk, _| {
                     read.push(chunk);
                     Ok(())
                 });

@@ -1,10 +1,11 @@
 //! Reading a document as bytes.
 
 use std::fs::File;
-use std::io::{self, Read as _};
+use std::io;
 
 use super::file_class::HeadReader;
 use super::hashing::HashingReader;
+use super::holes::HoleReader;
 use super::open_files::Open;
 use super::outcome::{Fingerprinted, PartOutcome, ReadOutcome};
 use super::spool::Spool;
@@ -16,11 +17,11 @@ use crate::records::stamp::Stamp;
 /// Reads the bytes of an open document.
 pub(super) fn read_bytes(tools: &mut Tools<'_>, file: &File, stamp: Stamp) -> io::Result<ReadOutcome> {
     // A file that grows as fast as it is read would never end: read only the length that it had when it was opened.
-    let paced = Paced::new(file.take(stamp.length_bytes), tools.pace, tools.cancelled);
+    let paced = Paced::new(HoleReader::new(file, stamp.length_bytes), tools.pace, tools.cancelled);
     let open = Open::new(paced, stamp.length_bytes, tools.open_files);
     let mut hashing = HashingReader::new(HeadReader::new(open), tools.hashes);
     let mut spool = Spool::new(tools.lists);
-    let content = match tools.fingerprinter.read(&mut hashing, |chunk| spool.push(&chunk)) {
+    let content = match tools.fingerprinter.read_sparse(&mut hashing, |chunk| spool.push(&chunk)) {
         Ok(content) => content,
         // An error of the spool is one of the site's own records; any other is one of the document.
         Err(error) if spool.failed => return Err(error),

@@ -4,6 +4,7 @@
 
 use std::io::{self, Read};
 
+use cognate_fingerprint::ReadSparse;
 use cognate_proto::v1::{CensusRow, FileClass};
 use cognate_view::Candidate;
 
@@ -87,6 +88,16 @@ impl<R: Read> Read for HeadReader<R> {
         self.bytes.extend_from_slice(&buffer[..wanted]);
         self.read_bytes += count as u64;
         Ok(count)
+    }
+}
+
+impl<R: ReadSparse> ReadSparse for HeadReader<R> {
+    fn zeros_ahead(&mut self) -> io::Result<u64> {
+        self.inner.zeros_ahead()
+    }
+
+    fn skip_zeros(&mut self, bytes: u64) -> io::Result<()> {
+        self.inner.skip_zeros(bytes)
     }
 }
 

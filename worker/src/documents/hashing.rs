@@ -2,6 +2,7 @@
 
 use std::io::{self, Read};
 
+use cognate_fingerprint::ReadSparse;
 use cognate_proto::file_hash::{FileHash, HashKind, HashKinds};
 use md5::{Digest as _, Md5};
 use ring::digest::{Context, SHA1_FOR_LEGACY_USE_ONLY, SHA256};
@@ -50,6 +51,18 @@ impl<R: Read> Read for HashingReader<R> {
         }
         [&mut self.sha1, &mut self.sha256].into_iter().flatten().for_each(|context| context.update(bytes));
         Ok(length)
+    }
+}
+
+impl<R: ReadSparse> ReadSparse for HashingReader<R> {
+    fn zeros_ahead(&mut self) -> io::Result<u64> {
+        // What is hashed is read.
+        let is_idle = self.md5.is_none() && self.sha1.is_none() && self.sha256.is_none();
+        if is_idle { self.inner.zeros_ahead() } else { Ok(0) }
+    }
+
+    fn skip_zeros(&mut self, bytes: u64) -> io::Result<()> {
+        self.inner.skip_zeros(bytes)
     }
 }
 

@@ -3,6 +3,8 @@
 use std::io::{self, Read};
 use std::sync::atomic::{AtomicU64, Ordering};
 
+use cognate_fingerprint::ReadSparse;
+
 /// The files that are open now, all together.
 #[derive(Default, Debug)]
 pub struct OpenFiles {
@@ -33,15 +35,31 @@ impl<'a, R: Read> Open<'a, R> {
 impl<R: Read> Read for Open<'_, R> {
     fn read(&mut self, buffer: &mut [u8]) -> io::Result<usize> {
         let length = self.inner.read(buffer)?;
-        if let Some(files) = self.files {
-            let read_bytes = length as u64;
-            let expected_bytes = read_bytes.min(self.left_bytes);
-            self.read_bytes += read_bytes;
-            self.left_bytes -= expected_bytes;
-            files.read_bytes.fetch_add(read_bytes, Ordering::Relaxed);
-            files.left_bytes.fetch_sub(expected_bytes, Ordering::Relaxed);
-        }
+        self.pass(length as u64);
         Ok(length)
+    }
+}
+
+impl<R> Open<'_, R> {
+    /// So many bytes were read, or need not be.
+    fn pass(&mut self, bytes: u64) {
+        let Some(files) = self.files else { return };
+        let expected_bytes = bytes.min(self.left_bytes);
+        self.read_bytes += bytes;
+        self.left_bytes -= expected_bytes;
+        files.read_bytes.fetch_add(bytes, Ordering::Relaxed);
+        files.left_bytes.fetch_sub(expected_bytes, Ordering::Relaxed);
+    }
+}
+
+impl<R: ReadSparse> ReadSparse for Open<'_, R> {
+    fn zeros_ahead(&mut self) -> io::Result<u64> {
+        self.inner.zeros_ahead()
+    }
+
+    fn skip_zeros(&mut self, bytes: u64) -> io::Result<()> {
+        self.pass(bytes);
+        self.inner.skip_zeros(bytes)
     }
 }
 
