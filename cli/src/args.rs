@@ -14,6 +14,7 @@ use cognate_proto::options::ScanView;
 use zeroize::Zeroizing;
 
 use crate::exit::usage;
+use crate::output::OutputArgs;
 
 /// The longest invitation, with what a mail program may put around it.
 const INVITATION_BYTES_MAX: u64 = 1 << 16;
@@ -104,12 +105,12 @@ impl ReportFormat {
     }
 
     /// Refuses to write to a terminal a format that belongs in a file.
-    pub(crate) fn check_output(self, output: Option<&PathBuf>) -> anyhow::Result<()> {
-        if self.needs_file() && output.is_none() {
+    pub(crate) fn check_output(self, output: &OutputArgs) -> anyhow::Result<()> {
+        if self.needs_file() && output.file.is_none() {
             let name = self.to_possible_value().map(|value| value.get_name().to_owned()).unwrap_or_default();
             return Err(usage(format!("--format {name} is a file: name it with -o FILE")));
         }
-        Ok(())
+        output.check()
     }
 }
 

@@ -1,7 +1,6 @@
 //! `cognate case`: stored queries with every answer to them.
 
 use std::io::Write as _;
-use std::path::PathBuf;
 
 use anyhow::Context as _;
 use clap::{Args, Subcommand};
@@ -12,7 +11,7 @@ use serde_json::Value;
 use crate::exit::{Exit, usage};
 use crate::operator::client::{Client, Operator, OperatorArg, block_on, refusal};
 use crate::operator::members::{TableFormat, print, print_json, time};
-use crate::output::write_with;
+use crate::output::{OutputArgs, write_with};
 use crate::stop::Stop;
 use crate::stored_query::{QueryArgs, method, names};
 use cognate_export::human::count;
@@ -75,9 +74,8 @@ enum CaseCommand {
     Export {
         /// Name of the case
         name: String,
-        /// Write to this file instead of standard output
-        #[arg(short, long, value_name = "FILE")]
-        output: Option<PathBuf>,
+        #[command(flatten)]
+        output: OutputArgs,
     },
 }
 
@@ -110,7 +108,7 @@ pub(crate) fn run(args: &CaseArgs) -> anyhow::Result<Exit> {
                 let unknown = || usage(format!("no case `{name}`: `cognate case list` shows all cases"));
                 show(case.ok_or_else(unknown)?, *format)
             }
-            CaseCommand::Export { name, output } => export(&operator, name, output.as_deref()).await,
+            CaseCommand::Export { name, output } => export(&operator, name, output).await,
         }
     })
 }
@@ -125,7 +123,7 @@ async fn fetch(operator: &Operator) -> anyhow::Result<Vec<v1::Case>> {
     Ok(cases)
 }
 
-async fn export(operator: &Operator, name: &str, output: Option<&std::path::Path>) -> anyhow::Result<Exit> {
+async fn export(operator: &Operator, name: &str, output: &OutputArgs) -> anyhow::Result<Exit> {
     let stop = Stop::on_signals()?;
     let request = v1::ExportCaseRequest { name: name.to_owned() };
     let call = |mut client: Client| {

@@ -66,9 +66,8 @@ pub(crate) struct CompareArgs {
     /// Format of the result
     #[arg(long, value_enum, default_value = "text")]
     pub(crate) format: ReportFormat,
-    /// Write the result to this file instead of standard output
-    #[arg(short, long, value_name = "FILE")]
-    pub(crate) output: Option<PathBuf>,
+    #[command(flatten)]
+    pub(crate) output: output::OutputArgs,
     /// Keep indexes in this folder, so that a second run reads only changed files
     #[arg(long, value_name = "DIR")]
     pub(crate) state: Option<PathBuf>,
@@ -129,7 +128,7 @@ fn write_result(args: &CompareArgs, end: &ScanEnd, stop: &Stop) -> anyhow::Resul
             if let Some(site) = &args.site {
                 report.slice(site)?;
             }
-            output::write(&report, args.format, args.output.as_deref(), args.limit, stop)?;
+            output::write(&report, args.format, &args.output, args.limit, stop)?;
             for site in report.sites()?.iter().filter(|site| site.documents == 0) {
                 eprintln!("cognate: {} has no documents", site.site);
             }
@@ -174,7 +173,7 @@ struct Plan {
 impl Plan {
     fn of(args: &CompareArgs) -> anyhow::Result<Plan> {
         let folders = Folders::parse(&args.folders)?;
-        args.format.check_output(args.output.as_ref())?;
+        args.format.check_output(&args.output)?;
         if let Some(site) =
             args.site.as_ref().filter(|site| folders.sites.iter().all(|one| one.site.as_str() != **site))
         {

@@ -43,9 +43,8 @@ pub(crate) struct ExplainArgs {
     /// How it is written
     #[arg(long, value_enum, default_value = "text")]
     format: ExplainFormat,
-    /// Write it here instead of to standard output
-    #[arg(short, long, value_name = "FILE")]
-    output: Option<PathBuf>,
+    #[command(flatten)]
+    output: output::OutputArgs,
     /// Rows of each list; 0 shows all
     #[arg(long, value_name = "N", default_value_t = 20)]
     limit: usize,
@@ -67,6 +66,7 @@ pub(crate) fn run(args: &ExplainArgs) -> anyhow::Result<Exit> {
 }
 
 async fn explain(args: &ExplainArgs) -> anyhow::Result<Exit> {
+    args.output.check()?;
     let stop = Stop::on_signals()?;
     let places = [Place::parse(&args.a)?, Place::parse(&args.b)?];
     let source = Source::open(&args.operator, &args.scan, &stop).await?;
@@ -75,7 +75,7 @@ async fn explain(args: &ExplainArgs) -> anyhow::Result<Exit> {
         local::add(&mut explained, (source.report(), &layers), [a, b], &args.key.key()?)?;
         explained.difference = Some(difference::between(&explained, [a, b])?);
     }
-    output::write_with(args.output.as_deref(), &stop, |out| match args.format {
+    output::write_with(&args.output, &stop, |out| match args.format {
         ExplainFormat::Text => text::write(&explained, args.limit, out),
         ExplainFormat::Json => {
             serde_json::to_writer_pretty(&mut *out, &explained)?;

@@ -30,6 +30,7 @@ use crate::args::{KeyArgs, size};
 use crate::exit::{Exit, coded, usage};
 use crate::fingerprint::{Became, FineOfChunks, Found, Reader};
 use crate::operator::client::{Operator, OperatorArg, block_on};
+use crate::output::OutputArgs;
 use crate::stop::Stop;
 
 /// Finds copies, versions and parts of files at all sites.
@@ -65,9 +66,8 @@ pub(crate) struct FindArgs {
     /// Output format
     #[arg(long, value_enum, default_value = "text")]
     format: FindFormat,
-    /// Write to this file instead of standard output
-    #[arg(short, long, value_name = "FILE")]
-    output: Option<PathBuf>,
+    #[command(flatten)]
+    output: OutputArgs,
     #[command(flatten)]
     operator: OperatorArg,
 }
@@ -158,7 +158,7 @@ pub(crate) fn run(args: &FindArgs) -> anyhow::Result<Exit> {
         let operator = Operator::open(&args.operator).await?;
         let query = prepare(&operator, &args.how, &args.files, args.fingerprints.as_deref()).await?;
         let answer = ask::ask(&operator, &query, &args.how, args.limit).await?;
-        output::write(&query, &answer, args.format, args.output.as_deref(), &stop)?;
+        output::write(&query, &answer, args.format, &args.output, &stop)?;
         ended(&query, &answer)
     })
 }

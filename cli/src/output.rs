@@ -1,8 +1,10 @@
 //! Reports in the requested format, on standard output or in a file that appears only once it is complete.
 
+mod ours;
+
 use std::fs::File;
 use std::io::{self, BufWriter, Write};
-use std::path::Path;
+use std::path::{Path, PathBuf};
 
 use anyhow::Context as _;
 use cognate_export::{Error, Format};
@@ -15,24 +17,68 @@ use crate::stop::{Stop, Stoppable};
 /// Destination of output.
 pub(crate) type Out<'a> = BufWriter<Stoppable<'a, Box<dyn Write + 'a>>>;
 
+/// Where output goes.
+#[derive(clap::Args, Clone, Default, Debug)]
+pub(crate) struct OutputArgs {
+    /// Write to this file instead of standard output
+    #[arg(id = "output", short, long = "output", value_name = "FILE")]
+    pub(crate) file: Option<PathBuf>,
+    /// Replace the file even if Cognate did not write it
+    #[arg(long, requires = "output")]
+    pub(crate) force: bool,
+}
+
+impl OutputArgs {
+    /// Refuses a file that is there and is none of ours, before any work is done for it.
+    ///
+    /// # Errors
+    /// Fails if there is such a file, or it cannot be read.
+    pub(crate) fn check(&self) -> anyhow::Result<()> {
+        self.file.as_deref().map_or(Ok(()), |file| check_replaced(file, self.force))
+    }
+}
+
+/// Refuses to replace a file that Cognate did not write.
+///
+/// # Errors
+/// Fails if there is such a file and `force` is not set, or it cannot be read.
+pub(crate) fn check_replaced(path: &Path, force: bool) -> anyhow::Result<()> {
+    let shown = path.display();
+    match std::fs::metadata(path) {
+        Ok(found) if found.is_dir() => Err(usage(format!("`{shown}` is a folder: name a file in it"))),
+        Ok(found) if found.is_file() && !force => match ours::is_ours(path) {
+            Ok(true) => Ok(()),
+            Ok(false) => Err(usage(format!(
+                "`{shown}` exists and is no output of Cognate, so it is not replaced: name another file, or add --force"
+            ))),
+            Err(error) => Err(usage(format!(
+                "`{shown}` exists and cannot be read ({error}), so it is not replaced: name another file, or add --force"
+            ))),
+        },
+        // Pipes and devices are written to, and what is not there is made.
+        _ => Ok(()),
+    }
+}
+
 /// Writes the report.
 pub(crate) fn write(
     report: &Report,
     format: ReportFormat,
-    file: Option<&Path>,
+    output: &OutputArgs,
     limit: usize,
     stop: &Stop,
 ) -> anyhow::Result<()> {
-    write_with(file, stop, |out| write_to(report, format, limit, out))
+    write_with(output, stop, |out| write_to(report, format, limit, output, out))
 }
 
 /// Runs `fill` on standard output or on a file that appears only once it is complete.
 pub(crate) fn write_with(
-    file: Option<&Path>,
+    output: &OutputArgs,
     stop: &Stop,
     fill: impl FnOnce(&mut Out<'_>) -> anyhow::Result<()>,
 ) -> anyhow::Result<()> {
-    let Some(path) = file else {
+    output.check()?;
+    let Some(path) = output.file.as_deref() else {
         let mut out = out(io::stdout().lock(), stop);
         let written = fill(&mut out).and_then(|()| Ok(out.flush()?));
         return match written {
@@ -66,11 +112,30 @@ fn out<'a>(inner: impl Write + 'a, stop: &'a Stop) -> Out<'a> {
     BufWriter::with_capacity(1 << 16, Stoppable { inner: Box::new(inner), stop })
 }
 
-fn write_to(report: &Report, format: ReportFormat, limit: usize, out: &mut impl Write) -> anyhow::Result<()> {
-    match Format::from(format).write(report, limit, out) {
+fn write_to(
+    report: &Report,
+    format: ReportFormat,
+    limit: usize,
+    output: &OutputArgs,
+    out: &mut impl Write,
+) -> anyhow::Result<()> {
+    let columns = if output.file.is_none() { terminal_columns() } else { None };
+    let format = Format::from(format);
+    let written = match (format, columns) {
+        (Format::Text, Some(columns)) => cognate_export::format::write_text(report, limit, columns, out),
+        _ => format.write(report, limit, out),
+    };
+    match written {
         Err(Error::CompleteOnly(why)) => Err(usage(why)),
         written => Ok(written?),
     }
+}
+
+/// Columns of the terminal that standard output is, or as many as the variable `COLUMNS` says; nothing elsewhere.
+fn terminal_columns() -> Option<usize> {
+    let of_terminal = rustix::termios::tcgetwinsize(io::stdout()).ok().map(|size| usize::from(size.ws_col));
+    let named = || std::env::var("COLUMNS").ok().and_then(|columns| columns.parse().ok());
+    of_terminal.or_else(named).filter(|columns| *columns > 0)
 }
 
 /// True if the path is a pipe or device, which must be written to and not replaced.

@@ -109,7 +109,7 @@ async fn make(args: &MakeArgs) -> anyhow::Result<Exit> {
     let versions = args.versions.then_some(Versions { lose_bytes_max: args.lose_max });
     let planned = Planned::of(report, &keep, versions, args.limit)?;
     let limit = if args.limit == 0 { usize::MAX } else { args.limit };
-    output::write_with(None, &stop, |out| preview::write(&planned, &keep, limit, out))?;
+    output::write_with(&output::OutputArgs::default(), &stop, |out| preview::write(&planned, &keep, limit, out))?;
     if let Some(folder) = &args.output {
         planned.write(folder)?;
     }

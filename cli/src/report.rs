@@ -16,7 +16,7 @@ use crate::args::{ReportFormat, size};
 use crate::exit::{Exit, usage};
 use crate::operator::client::{Operator, OperatorArg, block_on};
 use crate::operator::members::print;
-use crate::output;
+use crate::output::{self, OutputArgs};
 use crate::report::documents::List;
 use crate::report::source::Source;
 use crate::scan::find;
@@ -51,9 +51,8 @@ pub(crate) struct ReportArgs {
     /// Output format
     #[arg(long, value_enum, default_value = "text")]
     format: ReportFormat,
-    /// Write to this file instead of standard output
-    #[arg(short, long, value_name = "FILE")]
-    output: Option<PathBuf>,
+    #[command(flatten)]
+    output: OutputArgs,
     /// Rows to show of each list of the text report; 0 shows all
     #[arg(long, value_name = "N", default_value_t = 10)]
     limit: usize,
@@ -133,7 +132,7 @@ pub(crate) fn run(args: &ReportArgs) -> anyhow::Result<Exit> {
         }
         (_, None) => {}
     }
-    args.format.check_output(args.output.as_ref())?;
+    args.format.check_output(&args.output)?;
     statuses(&args.status)?;
     block_on(show(args))
 }
@@ -145,7 +144,7 @@ async fn show(args: &ReportArgs) -> anyhow::Result<Exit> {
         source.report_mut().slice(site)?;
     }
     let report = source.report();
-    let file = args.output.as_deref();
+    let file = &args.output;
     if args.documents {
         let filter = DocumentFilter {
             statuses: statuses(&args.status)?,
@@ -183,7 +182,7 @@ async fn audited(args: &ReportArgs, scan: &str) -> anyhow::Result<Exit> {
     let operator = Operator::open(&args.operator).await?;
     let stop = Stop::on_signals()?;
     let scan = find(&operator, scan).await?;
-    audit::write(&operator, scan, args.format, args.output.as_ref(), &stop).await
+    audit::write(&operator, scan, args.format, &args.output, &stop).await
 }
 
 /// Checks the digest of a JSON report, or the signature of a signed report.

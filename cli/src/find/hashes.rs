@@ -50,7 +50,7 @@ pub(super) async fn run(args: &FindArgs, list: &Path, stop: &Stop) -> anyhow::Re
     if answer.coverage.iter().all(|row| row.kinds.is_empty()) {
         return Err(coded(Exit::Failed, format!("nothing was looked through: {}", reasons(&answer))));
     }
-    write_with(args.output.as_deref(), stop, |out| match args.format {
+    write_with(&args.output, stop, |out| match args.format {
         FindFormat::Text => text(&listed, &answer, out),
         FindFormat::Json => {
             serde_json::to_writer_pretty(&mut *out, &HashesRecord::of(&listed, &answer))?;

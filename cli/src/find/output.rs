@@ -1,7 +1,6 @@
 //! Matches in the requested format.
 
 use std::io::Write;
-use std::path::Path;
 
 use cognate_proto::path::escaped;
 use cognate_server::find::record::FindRecord;
@@ -10,7 +9,7 @@ use serde_json::{Value, json};
 
 use super::{FindFormat, Query, text, word};
 use crate::operator::members::time;
-use crate::output::write_with;
+use crate::output::{OutputArgs, write_with};
 use crate::stop::Stop;
 use cognate_export::grid::csv_path;
 use cognate_export::table::cell;
@@ -41,10 +40,10 @@ pub(super) fn write(
     query: &Query,
     answer: &Answer,
     format: FindFormat,
-    file: Option<&Path>,
+    output: &OutputArgs,
     stop: &Stop,
 ) -> anyhow::Result<()> {
-    write_with(file, stop, |out| match format {
+    write_with(output, stop, |out| match format {
         FindFormat::Text => text::write(query, answer, out),
         FindFormat::Json => {
             serde_json::to_writer_pretty(&mut *out, &FindRecord::of(&query.under, answer, &query.names))?;

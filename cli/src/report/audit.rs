@@ -1,7 +1,7 @@
 //! `cognate report audit SCAN`: the auditor's signed report; and `report verify`, which checks one.
 
 use std::io::Write as _;
-use std::path::{Path, PathBuf};
+use std::path::Path;
 
 use anyhow::{Context as _, anyhow};
 use cognate_proto::identity::{CertificateInfo, KeyHash};
@@ -15,7 +15,7 @@ use crate::exit::{Exit, usage};
 use crate::operator::client::{Operator, OperatorArg, refusal};
 use crate::operator::file::OperatorFile;
 use crate::operator::members::print;
-use crate::output::write_with;
+use crate::output::{OutputArgs, write_with};
 use crate::stop::Stop;
 
 /// Requests the report of a scan, and writes it unchanged: its signature covers every byte.
@@ -23,7 +23,7 @@ pub(super) async fn write(
     operator: &Operator,
     scan: ScanId,
     format: ReportFormat,
-    output: Option<&PathBuf>,
+    output: &OutputArgs,
     stop: &Stop,
 ) -> anyhow::Result<Exit> {
     let wanted = match format {
@@ -31,7 +31,7 @@ pub(super) async fn write(
         ReportFormat::Json | ReportFormat::Text => AuditFormat::Json,
         _ => return Err(usage("an auditor's report is text (its findings alone), json or html")),
     };
-    if format == ReportFormat::Html && output.is_none() {
+    if format == ReportFormat::Html && output.file.is_none() {
         return Err(usage("--format html is a file: name it with -o FILE"));
     }
     let document = tokio::select! {
@@ -40,9 +40,9 @@ pub(super) async fn write(
     };
     if format == ReportFormat::Text {
         let text = findings(&document)?;
-        write_with(output.map(PathBuf::as_path), stop, |out| Ok(out.write_all(text.as_bytes())?))?;
+        write_with(output, stop, |out| Ok(out.write_all(text.as_bytes())?))?;
     } else {
-        write_with(output.map(PathBuf::as_path), stop, |out| Ok(out.write_all(&document)?))?;
+        write_with(output, stop, |out| Ok(out.write_all(&document)?))?;
     }
     Ok(Exit::Complete)
 }

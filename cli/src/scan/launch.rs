@@ -1,6 +1,5 @@
 //! `cognate scan launch`: shows estimates, asks, launches the scan, and can wait for its report.
 
-use std::path::PathBuf;
 use std::time::Duration;
 
 use clap::Args;
@@ -13,6 +12,7 @@ use crate::args::ReportFormat;
 use crate::exit::{Exit, usage};
 use crate::operator::client::{Operator, OperatorArg};
 use crate::operator::members::print;
+use crate::output::OutputArgs;
 use crate::stop::Stop;
 
 /// Time for which a launch with `--wait` retries while it cannot reach the coordinator, which may be restarting.
@@ -46,9 +46,8 @@ pub(super) struct LaunchArgs {
     /// Format of the report
     #[arg(long, value_enum, default_value = "text", requires = "wait")]
     format: ReportFormat,
-    /// Write the report to this file instead of standard output
-    #[arg(short, long, value_name = "FILE", requires = "wait")]
-    output: Option<PathBuf>,
+    #[command(flatten)]
+    output: OutputArgs,
     /// Rows to show of each list of the text report; 0 shows all
     #[arg(long, value_name = "N", default_value_t = 10)]
     limit: usize,
@@ -56,7 +55,10 @@ pub(super) struct LaunchArgs {
 
 /// Runs the command.
 pub(super) async fn run(arg: &OperatorArg, args: &LaunchArgs) -> anyhow::Result<Exit> {
-    args.format.check_output(args.output.as_ref())?;
+    if args.output.file.is_some() && !args.wait {
+        return Err(usage("-o is where the report goes: add --wait"));
+    }
+    args.format.check_output(&args.output)?;
     let id = match &args.id {
         Some(text) => find::parse(text)
             .filter(|id| id.0 != 0)
@@ -74,8 +76,6 @@ pub(super) async fn run(arg: &OperatorArg, args: &LaunchArgs) -> anyhow::Result<
         return Ok(Exit::Failed);
     }
     let stop = Stop::on_signals()?;
-    // Printed before the launch: whatever happens then, the user knows the id.
-    eprintln!("cognate: scan {id}");
     let request = v1::LaunchScanRequest { scan: id.0, options: Some(options.into()) };
     let patience = if args.wait { PATIENCE } else { crate::operator::client::PATIENCE };
     let launching = operator.call_for(patience, |mut client| {
@@ -83,9 +83,14 @@ pub(super) async fn run(arg: &OperatorArg, args: &LaunchArgs) -> anyhow::Result<
         async move { client.launch_scan(request).await }
     });
     tokio::select! {
+        // What was refused is no scan, and has no id.
         launched = launching => drop(launched?),
-        () = stop.stopped() => return Ok(Exit::Signal(stop.signal().unwrap_or(2))),
+        () = stop.stopped() => {
+            eprintln!("cognate: stopped; if `cognate scan show {id}` knows this scan, it goes on");
+            return Ok(Exit::Signal(stop.signal().unwrap_or(2)));
+        }
     }
+    eprintln!("cognate: scan {id}");
     if !args.wait {
         print(&id.to_string())?;
         return Ok(Exit::Complete);
@@ -93,7 +98,7 @@ pub(super) async fn run(arg: &OperatorArg, args: &LaunchArgs) -> anyhow::Result<
     match follow::to_its_end(&operator, id, &stop).await? {
         Followed::Ended(state) => {
             let report = follow::report_of(&operator, id, &state, &stop).await?;
-            crate::output::write(&report, args.format, args.output.as_deref(), args.limit, &stop)?;
+            crate::output::write(&report, args.format, &args.output, args.limit, &stop)?;
             crate::compare::exit_of(&report, require_complete)
         }
         Followed::Stopped(number) => {

@@ -20,6 +20,7 @@ use super::ConfigArgs;
 use super::setup::{self, Setup, clock, enrolment_error, site_error};
 use super::status::ask;
 use crate::exit::{Exit, coded};
+use crate::output::OutputArgs;
 use cognate_export::human::count;
 use cognate_export::table::{cell, table};
 
@@ -68,9 +69,8 @@ struct ExportArgs {
     /// Output format
     #[arg(long, value_enum, default_value = "ndjson")]
     format: ExportFormat,
-    /// Write to this file instead of standard output
-    #[arg(short, long, value_name = "FILE")]
-    output: Option<PathBuf>,
+    #[command(flatten)]
+    output: OutputArgs,
     #[command(flatten)]
     config: ConfigArgs,
 }
@@ -280,7 +280,8 @@ fn run_summary(args: &SummaryArgs) -> anyhow::Result<Exit> {
 
 fn run_export(args: &ExportArgs) -> anyhow::Result<Exit> {
     let setup = setup::load(&args.config)?;
-    let out: Box<dyn Write> = match &args.output {
+    args.output.check()?;
+    let out: Box<dyn Write> = match &args.output.file {
         None => Box::new(io::stdout()),
         Some(path) => {
             let failed = |error: io::Error| coded(Exit::InputOutput, format!("`{}`: {error}", path.display()));

@@ -93,6 +93,9 @@ struct CheckArgs {
     /// Write the entries that still hold to this file, as a plan
     #[arg(short, long, value_name = "FILE")]
     output: Option<PathBuf>,
+    /// Replace these files even if Cognate did not write them
+    #[arg(long)]
+    force: bool,
     /// Write the entries that still hold to this file, as a script
     #[arg(long, value_name = "FILE")]
     script: Option<PathBuf>,

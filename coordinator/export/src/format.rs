@@ -95,7 +95,7 @@ impl Format {
         match self {
             Format::Text => {
                 let mut lines = Lines::new(out);
-                text::write(report, limit, &mut lines)?;
+                text::write(report, limit, None, &mut lines)?;
                 Ok(lines.finish()?)
             }
             Format::Json => json::write(report, out),
@@ -114,6 +114,18 @@ impl Format {
             }
         }
     }
+}
+
+/// Writes a report as text for a terminal of so many columns: tables and sentences fit in it.
+///
+/// # Errors
+/// As [`Format::write`].
+pub fn write_text(report: &Report, limit: usize, columns: usize, out: &mut impl Write) -> Result<()> {
+    report.in_order(Format::Text.order(), || {
+        let mut lines = Lines::within(columns, out);
+        text::write(report, limit, Some(columns), &mut lines)?;
+        Ok(lines.finish()?)
+    })
 }
 
 /// Writes by way of a file: the threads that put a workbook together do not own `out`.

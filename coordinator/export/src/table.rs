@@ -3,12 +3,25 @@
 use std::borrow::Cow;
 
 use cognate_proto::shown::harmless;
-use comfy_table::{CellAlignment, Table, presets};
+use comfy_table::{CellAlignment, ContentArrangement, Table, presets};
+
+/// Terminals that are narrower get tables of this width.
+const COLUMNS_MIN: usize = 60;
 
 /// A table with these headings. Columns whose heading begins with a space contain numbers, which are aligned to the
 /// right. Cells may come from outside: each is one line, and acts neither on the table nor on the terminal.
 pub fn table(headings: &[&str], rows: impl IntoIterator<Item = Vec<String>>) -> String {
+    table_within(None, headings, rows)
+}
+
+/// The same for a terminal of so many columns: cells that are too long for it take several lines.
+pub fn table_within(columns: Option<usize>, headings: &[&str], rows: impl IntoIterator<Item = Vec<String>>) -> String {
     let mut table = Table::new();
+    if let Some(columns) = columns {
+        // The indent in front takes the place of the distance behind the last column.
+        table.set_content_arrangement(ContentArrangement::Dynamic);
+        table.set_width(u16::try_from(columns.max(COLUMNS_MIN)).unwrap_or(u16::MAX));
+    }
     table.load_style(presets::NOTHING).set_header(headings.iter().map(|heading| heading.trim_start()));
     for row in rows {
         table.add_row(row.iter().map(|cell| harmless(cell)));
@@ -44,6 +57,19 @@ mod tests {
     fn columns_align() {
         let shown = table(&["NAME", " SIZE"], [vec!["a".into(), "1".into()], vec!["long name".into(), "1,000".into()]]);
         assert_eq!(shown, "  NAME        SIZE\n  a              1\n  long name  1,000");
+    }
+
+    #[test]
+    fn a_table_fits_in_its_columns_and_loses_nothing() {
+        let path = "departments/d07/projects/p012/a-very-long-name-of-a-document-that-fills-a-line.docx";
+        let rows = || [vec![path.to_owned(), "12,345".to_owned(), "some words that say why it is so".to_owned()]];
+        for columns in [60, 80, 100] {
+            let shown = table_within(Some(columns), &["WHAT", " SIZE", "WHY"], rows());
+            assert!(shown.lines().all(|line| line.chars().count() <= columns), "{columns}:\n{shown}");
+            let letters: Vec<char> = shown.chars().filter(|letter| !letter.is_whitespace()).collect();
+            assert_eq!(letters.len(), "WHATSIZEWHY12,345somewordsthatsaywhyitisso".len() + path.len(), "{shown}");
+            assert!(shown.contains("12,345"), "a number is not cut:\n{shown}");
+        }
     }
 
     #[test]

@@ -24,13 +24,12 @@ use crate::human::{self, bytes, count, percent};
 use crate::legend;
 use crate::overlap::total;
 use crate::recognised;
-use crate::table::table;
 
-/// Writes the report, with at most `limit` rows a list; 0: all.
-pub(super) fn write(report: &Report, limit: usize, out: &mut impl Write) -> crate::Result<()> {
+/// Writes the report, with at most `limit` rows a list; 0: all. Tables fit in `columns`.
+pub(super) fn write(report: &Report, limit: usize, columns: Option<usize>, out: &mut impl Write) -> crate::Result<()> {
     let limit = if limit == 0 { usize::MAX } else { limit };
     let sites = report.sites()?;
-    let words = Words::of(report)?;
+    let words = Words { columns, ..Words::of(report)? };
     write_answer(report, &words, &sites, out)?;
     if let Some(site) = report.sliced() {
         writeln!(out, "\nThe rest is about {site} alone (--site).")?;
@@ -48,19 +47,19 @@ pub(super) fn write(report: &Report, limit: usize, out: &mut impl Write) -> crat
     for histogram in [report.histogram()?, report.text_histogram()?].into_iter().flatten() {
         histogram::write(&histogram, out)?;
     }
-    write_unread(report, limit, out)?;
-    write_words(sites.len() == 2 && report.sliced().is_none(), &sites, out)
+    write_unread(report, &words, limit, out)?;
+    write_words(&words, sites.len() == 2 && report.sliced().is_none(), &sites, out)
 }
 
 /// Writes the definition of each word that the report uses.
-fn write_words(has_changes: bool, sites: &[SiteSection], out: &mut impl Write) -> crate::Result<()> {
+fn write_words(words: &Words, has_changes: bool, sites: &[SiteSection], out: &mut impl Write) -> crate::Result<()> {
     let changes = if has_changes { legend::CHANGES.as_slice() } else { &[] };
     let occurs = |status: &str| sites.iter().any(|site| site.status.get(status).is_some_and(|count| *count > 0));
     let statuses = legend::STATUSES.iter().filter(|(word, _)| occurs(word));
     let recognised = Some(&legend::RECOGNISED).filter(|_| sites.iter().any(|site| site.recognised.is_some()));
     let rows = changes.iter().chain(statuses).chain(&legend::OTHERS).chain(recognised);
     let rows = rows.map(|(word, meaning)| vec![(*word).to_owned(), (*meaning).to_owned()]);
-    Ok(writeln!(out, "\n{}", table(&["WORD", "MEANING"], rows))?)
+    Ok(writeln!(out, "\n{}", words.table(&["WORD", "MEANING"], rows))?)
 }
 
 /// Writes the answer in five lines: documents by status, the share in common each way, files not read, compressed files.
@@ -88,7 +87,7 @@ fn write_answer(report: &Report, words: &Words, sites: &[SiteSection], out: &mut
         row.extend(statuses.iter().map(|status| count(site.status.get(*status).copied().unwrap_or(0))));
         row
     });
-    writeln!(out, "{}\n", table(&headings, rows))?;
+    writeln!(out, "{}\n", words.table(&headings, rows))?;
     for row in report.overlap()? {
         let size = words.size(row.view.as_deref());
         for (from, to, documents, shared) in [
@@ -282,7 +281,7 @@ fn write_places(
     if let [from_a, from_b] = report.changes()?.as_slice() {
         rows.push(cells("all".to_owned(), [from_a.same, from_a.changed, from_a.moved, from_a.only, from_b.only]));
     }
-    Ok(writeln!(out, "{}", table(&headings, rows))?)
+    Ok(writeln!(out, "{}", words.table(&headings, rows))?)
 }
 
 /// The folders at different paths that are compared with each other, if any: a sentence each.
@@ -335,7 +334,7 @@ fn write_pairs(
         Ok(())
     })?;
     let documents = format!(" {}", words.titles[1]);
-    list.write(title, &[words.folders[0], "ALSO AT", &documents, " BYTES", "AS"], out)
+    list.write(words, title, &[words.folders[0], "ALSO AT", &documents, " BYTES", "AS"], out)
 }
 
 /// Of two folders that have documents in common under both views, the view that matches more of them.
@@ -407,27 +406,27 @@ fn write_changes(places: &Places, words: &Words, limit: usize, out: &mut impl Wr
     let mut list = Cut::new(limit);
     places.changed().iter().for_each(|change| list.push(|| row(change)));
     let [document, documents] = words.titles;
-    list.write(&format!("CHANGED {documents}"), &[document, " SIZE", " IN COMMON"], out)?;
+    list.write(words, &format!("CHANGED {documents}"), &[document, " SIZE", " IN COMMON"], out)?;
     let mut list = Cut::new(limit);
     places.moved().iter().for_each(|change| list.push(|| row(change)));
-    list.write(&format!("MOVED AND CHANGED {documents}"), &[document, " SIZE", " IN COMMON"], out)?;
+    list.write(words, &format!("MOVED AND CHANGED {documents}"), &[document, " SIZE", " IN COMMON"], out)?;
     for (side, site) in [a, b].into_iter().enumerate() {
         let mut list = Cut::new(limit);
         for alone in places.only(side) {
             list.push(|| vec![shorten(&shown(&alone.path)) + alone.mark, bytes(alone.size_bytes)]);
         }
-        list.write(&format!("ONLY IN {}", site.to_uppercase()), &[document, " SIZE"], out)?;
+        list.write(words, &format!("ONLY IN {}", site.to_uppercase()), &[document, " SIZE"], out)?;
     }
     Ok(())
 }
 
-fn write_unread(report: &Report, limit: usize, out: &mut impl Write) -> crate::Result<()> {
+fn write_unread(report: &Report, words: &Words, limit: usize, out: &mut impl Write) -> crate::Result<()> {
     let mut list = Cut::new(limit);
     report.unread::<Error>(|row| {
         list.push(|| vec![place(&row.site, &row.repository, &row.path), row.reason.clone()]);
         Ok(())
     })?;
-    list.write("COULD NOT BE READ", &["WHAT", "WHY"], out)
+    list.write(words, "COULD NOT BE READ", &["WHAT", "WHY"], out)
 }
 
 fn write_rest(rest: u64, what: &str, out: &mut impl Write) -> crate::Result<()> {
@@ -456,13 +455,13 @@ impl Cut {
         }
     }
 
-    fn write(self, title: &str, headings: &[&str], out: &mut impl Write) -> crate::Result<()> {
+    fn write(self, words: &Words, title: &str, headings: &[&str], out: &mut impl Write) -> crate::Result<()> {
         if self.all == 0 {
             return Ok(());
         }
         let rest = self.all - self.rows.len() as u64;
         writeln!(out, "\n{title}: {}\n", count(self.all))?;
-        writeln!(out, "{}", table(headings, self.rows))?;
+        writeln!(out, "{}", words.table(headings, self.rows))?;
         write_rest(rest, "rows", out)
     }
 }

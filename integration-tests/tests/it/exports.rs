@@ -289,3 +289,64 @@ fn the_paths_of_one_repository_are_listed_for_other_programs_as_they_are() {
     let refused = made.sandbox.cognate(args).expect(2).stderr;
     assert!(refused.contains("one repository") && refused.contains("--in SITE"), "{refused}");
 }
+
+#[test]
+fn an_output_replaces_every_output_of_ours_and_nothing_else_without_force() {
+    let made = Made::new();
+    let compare = |path: &Path, more: &[&str]| {
+        let args = [&["--format", "json", "-o", path.to_str().unwrap()], more].concat();
+        made.sandbox.cognate(sandbox::compare_args(&made.folders()[..2], &args))
+    };
+    let formats = [
+        ("text", &[][..]),
+        ("json", &[]),
+        ("ndjson", &[]),
+        ("csv", &[]),
+        ("loadfile", &[]),
+        ("html", &[]),
+        ("xlsx", &[]),
+        ("sqlite", &[]),
+    ];
+    for (format, more) in formats {
+        let ours = made.file("report", format, more);
+        compare(&ours, &[]).expect(0);
+        assert!(std::fs::read(&ours).unwrap().starts_with(b"{\"schema\":\"cognate.report/1\""), "{format}");
+    }
+    let theirs = made.sandbox.path("notes.txt");
+    std::fs::write(&theirs, "what I think of it\n").unwrap();
+    let refusal = compare(&theirs, &[]).refusal(2);
+    for part in ["notes.txt` exists", "no output of Cognate", "--force"] {
+        assert!(refusal.contains(part), "{refusal}");
+    }
+    assert_eq!(std::fs::read_to_string(&theirs).unwrap(), "what I think of it\n");
+    compare(&theirs, &["--force"]).expect(0);
+    assert!(std::fs::read(&theirs).unwrap().starts_with(b"{\"schema\""));
+    assert!(compare(&made.sandbox.path(""), &[]).refusal(2).contains("is a folder"));
+}
+
+#[test]
+fn a_report_fits_in_a_terminal_of_80_columns() {
+    let made = Made::new();
+    let width = |line: &str| line.chars().count();
+    let shown = |columns: &str, sites: usize| {
+        let mut command = Command::new(cognate_integration_tests::cognate());
+        command.args(sandbox::compare_args(&made.folders()[..sites], &["--limit", "0"])).env("COLUMNS", columns);
+        let run = made.sandbox.spawn(command).ended().expect(0);
+        run.text().to_owned()
+    };
+    for sites in [2, 3] {
+        let (narrow, wide) = (shown("80", sites), shown("1000", sites));
+        let longest = |text: &str| text.lines().map(width).max().unwrap();
+        assert!(longest(&wide) > 80, "there is something to fold:\n{wide}");
+        let too_long: Vec<&str> = narrow.lines().filter(|line| width(line) > 80).collect();
+        assert!(too_long.is_empty(), "{too_long:#?}");
+        // Nothing is lost: the same letters, in lines.
+        let letters = |text: &str| {
+            let mut letters: Vec<char> = text.chars().filter(|letter| letter.is_alphanumeric()).collect();
+            letters.sort_unstable();
+            letters
+        };
+        // Times differ from run to run.
+        assert!(letters(&narrow).len().abs_diff(letters(&wide).len()) < 40);
+    }
+}

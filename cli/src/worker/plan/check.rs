@@ -17,6 +17,7 @@ use serde::Serialize;
 use super::{CheckArgs, CheckFormat};
 use crate::document_reader::DocumentReader;
 use crate::exit::{Exit, usage};
+use crate::output::check_replaced;
 use crate::worker::setup::{self, Setup};
 use cognate_export::human::{bytes, count};
 use cognate_export::plan::file::{Going, PlanFile, SCHEMA, Set, StayingCopy, VersionOf};
@@ -133,9 +134,11 @@ pub(super) fn run(args: &CheckArgs) -> anyhow::Result<Exit> {
         }
     }
     if let Some(path) = &args.output {
+        check_replaced(path, args.force)?;
         std::fs::write(path, holding.json()?).with_context(|| format!("`{}` cannot be written", path.display()))?;
     }
     if let Some(path) = &args.script {
+        check_replaced(path, args.force)?;
         let roots: Vec<(String, &Path)> =
             setup.repositories.iter().map(|(name, path)| (name.to_string(), path.as_path())).collect();
         std::fs::write(path, script(&holding, &roots)?)

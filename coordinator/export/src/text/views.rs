@@ -7,6 +7,7 @@ use std::io::Write;
 use cognate_result::report::{Report, SiteSection};
 
 use crate::human::{bytes, count};
+use crate::table::table_within;
 
 /// The words of one report.
 pub(super) struct Words {
@@ -20,6 +21,8 @@ pub(super) struct Words {
     pub(super) sizes: Vec<Size>,
     /// View by view, the titles of lists of clusters.
     pub(super) clusters: Vec<&'static str>,
+    /// The columns of the terminal, where the report is for one.
+    pub(super) columns: Option<usize>,
 }
 
 /// The statuses in the order of their columns.
@@ -54,6 +57,7 @@ impl Words {
             folders: ["FOLDER", "FOLDERS"],
             sizes: vec![TEXT],
             clusters: vec!["CLUSTERS of documents that share much text"],
+            columns: None,
         };
         Ok(match (scan.view.as_str(), scan.passages) {
             ("raw", _) => {
@@ -87,6 +91,11 @@ impl Words {
             },
             _ => words,
         })
+    }
+
+    /// A table that fits in the terminal.
+    pub(super) fn table(&self, headings: &[&str], rows: impl IntoIterator<Item = Vec<String>>) -> String {
+        table_within(self.columns, headings, rows)
     }
 
     /// The documents and bytes under a view, which rows name where the report has two.
