@@ -15,6 +15,7 @@ mod rules;
 mod sets;
 mod summary;
 
+use std::cell::RefCell;
 use std::os::unix::fs::MetadataExt as _;
 use std::path::Path;
 
@@ -84,6 +85,8 @@ pub struct Browse {
     pub(crate) marked: Option<u64>,
     /// The verdicts in force about documents and sets, as of the same version.
     pub(crate) other_verdicts: OtherVerdicts,
+    /// The path whose clusters are in the table `temp.found`.
+    found_path: RefCell<Option<String>>,
     /// The person for whom the marks are.
     pub(crate) reader: Reader,
     /// The party of all sites; nothing: there are several.
@@ -104,6 +107,7 @@ impl Browse {
             sites: Vec::new(),
             marked: None,
             other_verdicts: OtherVerdicts::default(),
+            found_path: RefCell::new(None),
             reader: Reader::default(),
             party: None,
         };

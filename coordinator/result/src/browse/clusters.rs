@@ -234,7 +234,12 @@ impl Browse {
             );
         }
         if let Some(path) = &filter.path {
-            self.keep_found(&self.clusters_with_path(Pattern::new(path)?)?)?;
+            // A result never changes: what was found for a path is found again.
+            if self.found_path.borrow().as_ref() != Some(path) {
+                self.found_path.take();
+                self.keep_found(&self.clusters_with_path(Pattern::new(path)?)?)?;
+                self.found_path.replace(Some(path.clone()));
+            }
             condition.and("k.id IN (SELECT cluster FROM temp.found)", None);
         }
         Ok(condition)

@@ -77,6 +77,9 @@ pub(super) struct Detail {
     scan: ScanId,
 }
 
+/// The clusters before and after one in its list.
+pub(super) type Neighbours = (Option<ClusterRow>, Option<ClusterRow>);
+
 impl Detail {
     /// Gathers it; nothing: there is no such cluster.
     ///
@@ -84,16 +87,18 @@ impl Detail {
     /// Fails if the result or the indexes cannot be read.
     pub(super) fn of(
         person: &Person,
-        browse: &Browse,
-        store: &Store,
+        (browse, store): (&Browse, &Store),
         id: ScanId,
         row: ClusterRow,
-        list: &ListQuery,
+        (list, neighbours): (&ListQuery, Option<Neighbours>),
         query: &DetailQuery,
     ) -> Result<Option<Detail>, Error> {
         let window = Window { page: query.number - 1, ..Window::default() };
         let wanted = ClusterQuery { pivot: query.pivot.clone(), threshold: query.threshold * 100, window };
-        let (before, after) = browse.neighbours(&list.filter, list.sort, row.number)?;
+        let (before, after) = match neighbours {
+            Some(neighbours) => neighbours,
+            None => browse.neighbours(&list.filter, list.sort, row.number)?,
+        };
         let Some(cluster) = browse.cluster(row.number, &wanted)? else { return Ok(None) };
         let mark = browse.mark_of_cluster(store, &cluster.cluster)?;
         let members = members(browse, store, &cluster)?;

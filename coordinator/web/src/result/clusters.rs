@@ -3,6 +3,7 @@
 use cognate_proto::name::ScanId;
 
 use super::Paging;
+use super::cluster::Neighbours;
 use crate::Fields;
 use cognate_result::browse::{Browse, ClusterFilter, ClusterRow, Sort, VerdictWanted, Window};
 use cognate_result::marks::Mark;
@@ -129,6 +130,19 @@ pub(super) struct Rows {
     pub(super) total: u64,
     pub(super) sites: Vec<String>,
     pub(super) has_views: bool,
+}
+
+impl Rows {
+    /// The neighbours of a cluster, if this page of the list has them: looking for them takes longer than the page itself.
+    pub(super) fn neighbours(&self, number: i64, page: u64) -> Option<Neighbours> {
+        let place = self.rows.iter().position(|row| row.row.number == number)?;
+        let before = place.checked_sub(1).map(|place| self.rows[place].row.clone());
+        let after = self.rows.get(place + 1).map(|row| row.row.clone());
+        let rows_before = (page - 1).saturating_mul(Window::default().rows) + place as u64;
+        let is_first = rows_before == 0;
+        let is_last = rows_before + 1 == self.total;
+        ((before.is_some() || is_first) && (after.is_some() || is_last)).then_some((before, after))
+    }
 }
 
 /// The page of the list that is asked for.

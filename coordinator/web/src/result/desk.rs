@@ -62,8 +62,11 @@ async fn desk(person: Person, id: ScanId, named: Option<(String, String)>, raw: 
             Some((view, name)) => browse.cluster_called(view, name)?,
             None => found.rows.first().map(|row| row.row.clone()),
         };
-        let detail =
-            open.map(|row| Detail::of(&asking, browse, store, id, row, &of_list, &wanted)).transpose()?.flatten();
+        let detail = open.map(|row| {
+            let list = (&of_list, found.neighbours(row.number, of_list.number));
+            Detail::of(&asking, (browse, store), id, row, list, &wanted)
+        });
+        let detail = detail.transpose()?.flatten();
         Ok((found, detail))
     })
     .await?;
