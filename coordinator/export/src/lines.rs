@@ -117,7 +117,7 @@ mod tests {
         );
         check("  a b c d e f", 9, "  a b c d\n    e f");
         check("      departments/reports/2024.txt", 20, "      departments/re\n        ports/2024.t\n        xt");
-        check("      漢字漢字漢字漢字", 12, "      漢字漢\n      字漢字漢\n      字");
+        check("      漢字漢字漢字漢字", 12, "      漢字漢\n      字漢字\n      漢字");
     }
 
     #[test]
