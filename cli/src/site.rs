@@ -1,5 +1,7 @@
 //! `cognate site`: the sites of the federation.
 
+mod show;
+
 use std::io::{IsTerminal as _, Write as _};
 use std::time::Duration;
 
@@ -17,6 +19,7 @@ use crate::operator::members::{self, TableFormat};
   cognate site invite paris
   cognate site invite tokyo --party acme --valid 72h
   cognate site list
+  cognate site show tokyo
   cognate site revoke tokyo
   cognate site forget tokyo --yes")]
 pub(crate) struct SiteArgs {
@@ -48,6 +51,15 @@ enum SiteCommand {
     /// List sites with their connections and certificates
     #[command(after_help = "Example:\n  cognate site list --format json")]
     List {
+        /// Output format
+        #[arg(long, value_enum, default_value = "text")]
+        format: TableFormat,
+    },
+    /// Show a site: if it is well, what it offers, and how old each of its indexes is
+    #[command(after_help = "Example:\n  cognate site show tokyo")]
+    Show {
+        /// Name of the site
+        name: String,
         /// Output format
         #[arg(long, value_enum, default_value = "text")]
         format: TableFormat,
@@ -87,6 +99,10 @@ pub(crate) fn run(args: &SiteArgs) -> anyhow::Result<Exit> {
         SiteCommand::List { format } => block_on(async {
             let operator = Operator::open(&args.operator).await?;
             members::list(&operator, MemberKind::Site, *format).await
+        }),
+        SiteCommand::Show { name, format } => block_on(async {
+            let operator = Operator::open(&args.operator).await?;
+            show::show(&operator, name, *format).await
         }),
         SiteCommand::Revoke { name } => block_on(async {
             let operator = Operator::open(&args.operator).await?;

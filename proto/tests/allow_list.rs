@@ -184,6 +184,8 @@ const ALLOWED: &[(&str, &str, &str)] = &[
     ("ScanState.waiting", "the condition that a scan waits for, one line for people", "1 KiB"),
     ("ScanState.launched_by", "the name of a person", "64 bytes, letters and digits"),
     ("Schedule.name", "the name of a schedule", "64 bytes, letters and digits"),
+    ("Schedule.at", "days of the week and a time of a schedule", "32 bytes"),
+    ("Schedule.last_error", "why the last scan of a schedule failed, coordinator to operator", "64 KiB"),
     ("Schedule.webhook", "an address that is called when a scan ends, operator to coordinator", "1 KiB"),
     (
         "ScopeResponse.contents",

@@ -48,7 +48,7 @@ pub(crate) struct BackupArgs {
     include_ca: bool,
 }
 
-/// Restores a saved state into an empty state folder.
+/// Restores a saved state into an empty state folder, or one with `ca.key` alone.
 ///
 /// Every file is first checked against the backup's manifest. Sites send again what the backup lacks. The backup does not know
 /// who was revoked since, so you say it: they are revoked before the state can be served. Open invitations are void.
@@ -167,6 +167,12 @@ pub(crate) fn restore(args: &RestoreArgs) -> anyhow::Result<Exit> {
     say(
         "open invitations are void: invite again who had one, and who was enrolled or renewed its certificate since the backup\n",
     )?;
+    if !state_dir.join("operator.toml").try_exists()? {
+        say(&format!(
+            "the first administrator's file was not in the backup: if no administrator has one, make another one with `cognate coordinator init --new-administrator --config {}`\n",
+            args.config.config.display()
+        ))?;
+    }
     if state_dir.join("ca.crt").try_exists()? && !state_dir.join("ca.key").try_exists()? {
         say(
             "the key of the certificate authority was not in the backup: put `ca.key` next to `ca.crt` before the coordinator runs\n",

@@ -3,6 +3,7 @@
 use std::time::Duration;
 
 use clap::{Args, Subcommand};
+use cognate_proto::clock_times::ClockTimes;
 use cognate_proto::name::{ScanId, one_line};
 use cognate_proto::v1;
 use serde_json::{Value, json};
@@ -19,7 +20,7 @@ use cognate_export::table::table;
 #[derive(Args, Debug)]
 #[command(after_help = "Examples:
   cognate scan schedule add weekly --every 7days --repositories paris/kb,tokyo/kb
-  cognate scan schedule add nightly --every 1day --profile monthly --webhook https://example.com/hook
+  cognate scan schedule add nightly --at 02:30 --profile monthly --webhook https://example.com/hook
   cognate scan schedule list")]
 pub(super) struct ScheduleArgs {
     #[command(subcommand)]
@@ -28,7 +29,7 @@ pub(super) struct ScheduleArgs {
 
 #[derive(Subcommand, Debug)]
 enum ScheduleCommand {
-    /// Launch a scan now and then at regular intervals
+    /// Launch a scan now and then at regular intervals, or at times of the clock
     #[command(
         after_help = "Example:\n  cognate scan schedule add weekly --every 7days --repositories paris/kb,tokyo/kb"
     )]
@@ -49,8 +50,11 @@ struct AddArgs {
     /// Name of the schedule
     name: String,
     /// Interval: 1h, 1day, 7days
-    #[arg(long, value_name = "D", value_parser = humantime::parse_duration)]
-    every: Duration,
+    #[arg(long, value_name = "D", value_parser = humantime::parse_duration, required_unless_present = "at")]
+    every: Option<Duration>,
+    /// Time of day in UTC, with days of the week before it: 02:30, "mon,thu 02:30"
+    #[arg(long, value_name = "T", conflicts_with = "every")]
+    at: Option<ClockTimes>,
     /// Send a notice to this address after each scan of the schedule; it says if there are new matches
     #[arg(long, value_name = "URL", default_value = "")]
     webhook: String,
@@ -69,7 +73,8 @@ pub(super) async fn run(arg: &OperatorArg, args: &ScheduleArgs) -> anyhow::Resul
             let schedule = v1::Schedule {
                 name: add.name.clone(),
                 options: Some(add.spec.options(&operator, add.profile.as_deref()).await?.into()),
-                every_seconds: add.every.as_secs(),
+                every_seconds: add.every.map_or(0, |every| every.as_secs()),
+                at: add.at.map(|at| at.to_string()).unwrap_or_default(),
                 webhook: add.webhook.clone(),
                 ..v1::Schedule::default()
             };
@@ -95,7 +100,7 @@ pub(super) async fn run(arg: &OperatorArg, args: &ScheduleArgs) -> anyhow::Resul
             match format {
                 TableFormat::Json => print_json(&schedules.iter().map(object).collect::<Value>())?,
                 TableFormat::Text => print(&table(
-                    &["SCHEDULE", "EVERY", "LAST", "NEXT", "LAST SCAN", "REPOSITORIES"],
+                    &["SCHEDULE", "WHEN", "LAST", "NEXT", "LAST SCAN", "REPOSITORIES", "LAST ERROR"],
                     schedules.iter().map(row),
                 ))?,
             }
@@ -107,18 +112,29 @@ pub(super) async fn run(arg: &OperatorArg, args: &ScheduleArgs) -> anyhow::Resul
 fn row(schedule: &v1::Schedule) -> Vec<String> {
     vec![
         one_line(&schedule.name),
-        humantime::format_duration(Duration::from_secs(schedule.every_seconds)).to_string(),
+        when_launched(schedule),
         when(schedule.last_started),
         when(schedule.next_start),
         last_scan(schedule).unwrap_or_default(),
         schedule.options.as_ref().map(names).unwrap_or_default(),
+        one_line(&schedule.last_error),
     ]
+}
+
+/// `every 7days`, or `mon,thu 02:30 UTC`.
+fn when_launched(schedule: &v1::Schedule) -> String {
+    match schedule.at.as_str() {
+        "" => format!("every {}", humantime::format_duration(Duration::from_secs(schedule.every_seconds))),
+        at => format!("{} UTC", one_line(at)),
+    }
 }
 
 fn object(schedule: &v1::Schedule) -> Value {
     json!({
         "name": schedule.name,
-        "every_seconds": schedule.every_seconds,
+        "every_seconds": Some(schedule.every_seconds).filter(|seconds| *seconds > 0),
+        "at": none_if_empty(&schedule.at),
+        "last_error": none_if_empty(&schedule.last_error),
         "webhook": none_if_empty(&schedule.webhook),
         "last_started": none_if_empty(&when(schedule.last_started)),
         "next_start": none_if_empty(&when(schedule.next_start)),

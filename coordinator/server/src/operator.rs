@@ -263,6 +263,7 @@ impl OperatorMethods for OperatorService {
             if shown == Some(true) {
                 // It may hold a secret of another party.
                 schedule.webhook.clear();
+                schedule.last_error.clear();
             }
             shown.is_some()
         });

@@ -9,6 +9,7 @@ use std::sync::Arc;
 use std::time::Duration;
 use tokio::sync::Notify;
 
+use cognate_proto::clock_times::ClockTimes;
 use cognate_proto::name::ScanId;
 use cognate_proto::options::ScanOptions;
 use cognate_proto::v1;
@@ -74,9 +75,11 @@ impl Schedules {
                 wait = wait.min(Duration::from_secs(until));
                 continue;
             }
-            let every = i64::try_from(schedule.every_seconds.max(1)).unwrap_or(i64::MAX);
             // Runs that were missed while the coordinator was down are replaced by one.
-            let next_start = now.saturating_add(every);
+            let next_start = match schedule.at.parse::<ClockTimes>() {
+                Ok(times) => times.next_after(now),
+                Err(_) => now.saturating_add(i64::try_from(schedule.every_seconds.max(1)).unwrap_or(i64::MAX)),
+            };
             let last = ScanId(schedule.last_scan);
             let still_runs =
                 schedule.last_scan != 0 && self.records.store.scan(last)?.is_some_and(|row| row.step().is_under_way());
@@ -91,15 +94,51 @@ impl Schedules {
                     Ok(()) => {
                         changed.last_scan = id.0;
                         changed.last_started = now;
+                        changed.last_error.clear();
                     }
                     // The present state does not allow it; the next time it may.
-                    Err(error) => tracing::warn!(schedule = schedule.name, %error, "a scheduled scan was not launched"),
+                    Err(error) => {
+                        tracing::warn!(schedule = schedule.name, %error, "a scheduled scan was not launched");
+                        changed.last_error = format!("not launched: {error}");
+                        self.notify_refused(&changed);
+                    }
                 }
             }
-            wait = wait.min(Duration::from_secs(schedule.every_seconds.max(1)));
+            wait = wait.min(Duration::from_secs(u64::try_from(next_start - now).unwrap_or(0).max(1)));
             self.records.record(What::Schedule(changed), "")?;
         }
         Ok(wait)
+    }
+
+    /// Notifies a schedule's webhook that its scan was not launched.
+    fn notify_refused(&self, schedule: &v1::Schedule) {
+        if schedule.webhook.is_empty() {
+            return;
+        }
+        let notice = Notice {
+            schedule: schedule.name.clone(),
+            scan: String::new(),
+            status: "not launched".to_owned(),
+            digest: String::new(),
+            failure: schedule.last_error.clone(),
+            new_overlap: false,
+            new: 0,
+            changed: 0,
+            gone: 0,
+        };
+        let of = format!("schedule {}", schedule.name);
+        self.webhooks.notify(schedule.webhook.clone(), notice, of);
+    }
+
+    /// Notes at a schedule that its scan has failed.
+    fn note_failure(&self, schedule: &v1::Schedule, failure: &str) -> Result<(), Error> {
+        // It may have been changed or removed meanwhile.
+        let Some(now) = self.records.store.schedule(&schedule.name)? else { return Ok(()) };
+        if now.last_scan != schedule.last_scan {
+            return Ok(());
+        }
+        tracing::warn!(schedule = schedule.name, failure, "the scan of a schedule has failed");
+        self.records.record(What::Schedule(v1::Schedule { last_error: failure.to_owned(), ..now }), "")
     }
 
     /// Notifies a schedule's webhook that its scan has ended.
@@ -139,6 +178,9 @@ impl Schedules {
             changed: 0,
             gone: 0,
         };
+        if status(&row) == v1::ScanStatus::Failed {
+            self.note_failure(&schedule, &row.failure)?;
+        }
         if row.step() == ScanStep::Published {
             let now = Report::open(&self.scans.analyser.published(scan)?)?;
             let changes = match self.scan_before(scan, &row)? {
@@ -172,6 +214,7 @@ fn due_id(schedule: &v1::Schedule) -> ScanId {
     let mut hasher = blake3::Hasher::new_derive_key("cognate scheduled scan v1");
     hasher.update(schedule.name.as_bytes()).update(&[0]);
     hasher.update(&schedule.next_start.to_le_bytes()).update(&schedule.every_seconds.to_le_bytes());
+    hasher.update(schedule.at.as_bytes());
     let mut id = [0; 8];
     id.copy_from_slice(&hasher.finalize().as_bytes()[..8]);
     ScanId(u64::from_le_bytes(id).max(1))

@@ -3,6 +3,7 @@
 use askama::Template;
 use axum::Router;
 use axum::routing::{get, post};
+use cognate_proto::clock_times::ClockTimes;
 use cognate_proto::name::ScanId;
 use cognate_proto::v1;
 use cognate_proto::v1::operator_server::Operator as _;
@@ -31,6 +32,9 @@ struct Schedules {
 struct ScheduleRow {
     name: String,
     every_seconds: u64,
+    /// Days and time, where it has no interval.
+    at: String,
+    last_error: String,
     repositories: String,
     method: String,
     webhook: String,
@@ -59,6 +63,8 @@ async fn list(person: Person) -> Shown {
         ScheduleRow {
             name: schedule.name,
             every_seconds: schedule.every_seconds,
+            at: schedule.at,
+            last_error: schedule.last_error,
             repositories: repositories(&options),
             method: method(&options),
             webhook: schedule.webhook,
@@ -82,8 +88,12 @@ async fn list(person: Person) -> Shown {
 async fn save(person: Person, fields: Fields) -> Shown {
     let service = &person.pages.service;
     let name = fields.needed("name")?.to_owned();
-    let every = humantime::parse_duration(fields.needed("every")?)
-        .map_err(|_| PageError::invalid("`every`: a time such as 1h, 1day or 7days"))?;
+    let typed = fields.needed("every")?;
+    let (every_seconds, at) = match (humantime::parse_duration(typed), typed.parse::<ClockTimes>()) {
+        (Ok(every), _) => (every.as_secs(), String::new()),
+        (_, Ok(at)) => (0, at.to_string()),
+        _ => return Err(PageError::invalid("`every`: a time such as 1h, 1day or 7days, or `mon,thu 02:30` in UTC")),
+    };
     let options = match fields.text("profile") {
         Some(profile) => {
             let listed =
@@ -96,13 +106,17 @@ async fn save(person: Person, fields: Fields) -> Shown {
     let schedule = v1::Schedule {
         name: name.clone(),
         options: Some(options),
-        every_seconds: every.as_secs(),
+        every_seconds,
+        at: at.clone(),
         webhook: fields.text("webhook").unwrap_or_default().to_owned(),
         ..v1::Schedule::default()
     };
     let request = v1::PutScheduleRequest { schedule: Some(schedule) };
     service.put_schedule(person.ask("PutSchedule", request)?).await?;
-    person.say(format!("Schedule {name} is saved; its first scan is launched now."));
+    person.say(match at.as_str() {
+        "" => format!("Schedule {name} is saved; its first scan is launched now."),
+        at => format!("Schedule {name} is saved; its first scan is launched at {at} UTC."),
+    });
     see("/schedules")
 }
 

@@ -3988,6 +3988,12 @@ pub struct Schedule {
     pub next_start: i64,
     #[prost(fixed64, tag = "7")]
     pub last_scan: u64,
+    /// Instead of an interval, days of the week and a time, in UTC: `mon,thu 02:30`, or `02:30` for every day.
+    #[prost(string, tag = "8")]
+    pub at: ::prost::alloc::string::String,
+    /// Why the last scan was not launched, or failed; empty: neither.
+    #[prost(string, tag = "9")]
+    pub last_error: ::prost::alloc::string::String,
 }
 #[derive(Clone, PartialEq, ::prost::Message)]
 pub struct PutScheduleRequest {

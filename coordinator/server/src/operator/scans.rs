@@ -2,6 +2,7 @@
 
 use std::time::Duration;
 
+use cognate_proto::clock_times::ClockTimes;
 use cognate_proto::limits::TEXT_BYTES_MAX;
 use cognate_proto::name::{ScanId, one_line};
 use cognate_proto::options::ScanOptions;
@@ -165,10 +166,19 @@ impl OperatorService {
         check_name(&schedule.name)?;
         let mut options = schedule.options.take().unwrap_or_default();
         options.origin = format!("schedule {}", schedule.name);
-        check_not_refining(&self.checked(operator, Some(&options))?)?;
-        if !EVERY_SECONDS.contains(&schedule.every_seconds) {
-            return Err(Error::Invalid("`every`: a schedule runs every 10s to 366days".to_owned()));
-        }
+        let spec = self.checked(operator, Some(&options))?;
+        check_not_refining(&spec)?;
+        self.check_known(&spec)?;
+        let times = match (schedule.at.as_str(), schedule.every_seconds) {
+            ("", every) if EVERY_SECONDS.contains(&every) => None,
+            ("", _) => return Err(Error::Invalid("`every`: a schedule runs every 10s to 366days".to_owned())),
+            (_, 1..) => return Err(Error::Invalid("`at` and `every`: give one of them".to_owned())),
+            (at, 0) => {
+                let times: ClockTimes = at.parse().map_err(|error| Error::Invalid(format!("`at`: {error}")))?;
+                schedule.at = times.to_string();
+                Some(times)
+            }
+        };
         let known = self.services.records.store.schedule(&schedule.name)?;
         let before = known.as_ref().map_or("", |known| known.webhook.as_str());
         self.services.webhooks.check(operator, &schedule.webhook, before)?;
@@ -177,8 +187,11 @@ impl OperatorService {
         }
         // Only the coordinator sets the results of earlier runs.
         let (last_started, last_scan) = known.map_or((0, 0), |known| (known.last_started, known.last_scan));
-        let next_start = self.services.records.now();
-        let schedule = v1::Schedule { options: Some(options), last_started, last_scan, next_start, ..schedule };
+        let now = self.services.records.now();
+        let next_start = times.map_or(now, |times| times.next_after(now));
+        let last_error = String::new();
+        let schedule =
+            v1::Schedule { options: Some(options), last_started, last_scan, next_start, last_error, ..schedule };
         self.services.records.record(What::Schedule(schedule), operator.name.as_str())?;
         self.services.schedules.changed.notify_one();
         Ok(())
@@ -190,6 +203,28 @@ impl OperatorService {
         self.check_own("schedule", operator, name, known.and_then(|known| known.options).as_ref())?;
         self.services.records.record(What::ScheduleRemoved(name.to_owned()), operator.name.as_str())?;
         self.services.schedules.changed.notify_one();
+        Ok(())
+    }
+
+    /// Checks that every repository was offered by its site at some time, or is indexed: a schedule for a name that nobody has would fail
+    /// again and again.
+    fn check_known(&self, spec: &ScanSpec) -> Result<(), Error> {
+        let store = &self.services.records.store;
+        for (site, repository) in &spec.options.repositories {
+            let offered = store.seen(site)?.repositories;
+            if offered.iter().any(|known| known == repository.as_str()) {
+                continue;
+            }
+            let indexes = self.services.scans.analyser.indexes.all()?;
+            if indexes.iter().any(|(key, ..)| key.site == *site && key.repository == *repository) {
+                continue;
+            }
+            let cure = match offered.is_empty() {
+                true => "it has never attached: start its worker first".to_owned(),
+                false => format!("it offers {}", offered.join(", ")),
+            };
+            return Err(Error::Invalid(format!("`repositories`: `{site}` has no repository `{repository}`; {cure}")));
+        }
         Ok(())
     }
 

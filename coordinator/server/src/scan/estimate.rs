@@ -101,6 +101,9 @@ impl Scans {
 
     fn why_unknown(&self, site: &SiteName, repository: &RepositoryName) -> String {
         match self.sessions.attached(site) {
+            None if self.is_revoked(site) => {
+                "the site is revoked: `cognate site invite` lets it enrol again".to_owned()
+            }
             None => "the site is not attached".to_owned(),
             Some(attached) if !attached.repositories.contains(repository) => {
                 "the site does not offer this repository".to_owned()

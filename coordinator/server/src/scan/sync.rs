@@ -487,9 +487,17 @@ impl Scans {
         Ok(())
     }
 
+    pub(super) fn is_revoked(&self, site: &SiteName) -> bool {
+        let member = self.records.store.member(v1::MemberKind::Site, site.as_str());
+        member.ok().flatten().is_some_and(|row| row.status() == v1::MemberStatus::Revoked)
+    }
+
     /// The reason for which a site that is waited for has nothing to do.
     pub(super) fn why_waiting(&self, site: &SiteName, repository: &RepositoryName) -> String {
         match self.sessions.attached(site) {
+            None if self.is_revoked(site) => {
+                "the site is revoked: `cognate site invite` lets it enrol again".to_owned()
+            }
             None => "the site did not attach in time".to_owned(),
             Some(attached) if !attached.repositories.contains(repository) => {
                 "the site does not offer this repository".to_owned()

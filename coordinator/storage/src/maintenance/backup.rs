@@ -29,6 +29,9 @@ const PAST: &str = "journal.past";
 const RESTORING: &str = "journal.restoring";
 /// Secrets that sign certificates: their holder is the coordinator.
 const SECRETS: [&str; 2] = ["ca.key", "operator.toml"];
+/// What may be in the folder before a state is restored into it: the lock of a coordinator that was there, and the key of the
+/// authority, which is kept apart from backups.
+const TOLERATED: [&str; 2] = ["lock", "ca.key"];
 /// Files that are derived or belong to the running process.
 const PASSING: [&str; 4] = ["serving.toml", "lock", "journal", "spill"];
 
@@ -101,11 +104,11 @@ pub struct Restored {
     pub unknown: Vec<String>,
 }
 
-/// Brings a saved state back into a folder that is empty or not there, and makes the store from it. The backup does not know
+/// Brings a saved state back into a folder that is not there, or has nothing but the key of the authority and a lock, and makes the store from it. The backup does not know
 /// what was revoked since: members of these names are, before there is a state that could be served. Open invitations are void.
 ///
 /// # Errors
-/// Fails if the backup is incomplete or the folder is not empty; nothing is written then.
+/// Fails if the backup is incomplete or the folder has other files; nothing is written then.
 pub fn restore(
     from: &Path,
     state_dir: &Path,
@@ -114,12 +117,18 @@ pub fn restore(
 ) -> Result<Restored, Error> {
     let manifest = verify(from)?;
     match std::fs::read_dir(state_dir) {
-        Ok(mut entries) => {
-            if entries.next().is_some() {
-                return Err(Error::Invalid(format!(
-                    "`{}` is not empty: move its files away, or name another `state_dir`",
-                    state_dir.display()
-                )));
+        Ok(entries) => {
+            for entry in entries {
+                let name = entry.map_err(Error::state(state_dir))?.file_name();
+                let may_stay = TOLERATED.iter().any(|known| name == *known);
+                if !may_stay || manifest.files.contains_key(&*name.to_string_lossy()) {
+                    return Err(Error::Invalid(format!(
+                        "`{}` is not empty, it has `{}`: move its files away, or name another `state_dir`; only {} may be there",
+                        state_dir.display(),
+                        cognate_proto::name::one_line(&name.to_string_lossy()),
+                        TOLERATED.join(" and "),
+                    )));
+                }
             }
         }
         Err(error) if error.kind() == io::ErrorKind::NotFound => make_folder(state_dir)?,

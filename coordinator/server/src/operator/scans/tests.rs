@@ -129,3 +129,47 @@ async fn no_call_shows_a_party_the_paths_patterns_and_progress_of_another_in_a_s
         assert!(!shown.repositories[1].failure.is_empty() && !shown.failure.is_empty());
     }
 }
+
+#[tokio::test]
+async fn a_schedule_names_only_what_sites_have_takes_times_of_the_clock_and_shows_its_last_error() {
+    let folder = tempfile::tempdir().unwrap();
+    let coordinator = coordinator(&folder);
+    let (service, anna) = (service(&coordinator), operator("anna", None));
+    let store = &coordinator.services().records.store;
+    let site = "a".parse().unwrap();
+    let mut seen = store.seen(&site).unwrap();
+    seen.repositories = vec!["main".to_owned()];
+    store.put_seen(&site, &seen).unwrap();
+    let of = |names: &[(&str, &str)]| {
+        let repositories = names.iter().map(|(site, name)| (site.parse().unwrap(), name.parse().unwrap())).collect();
+        Some(v1::ScanOptions::from(&ScanOptions { repositories, ..ScanOptions::default() }))
+    };
+    let put = async |names: &[(&str, &str)], every_seconds, at: &str| {
+        let at = at.to_owned();
+        let schedule =
+            v1::Schedule { name: "s".into(), options: of(names), every_seconds, at, ..v1::Schedule::default() };
+        service.put_schedule(asks(&anna, v1::PutScheduleRequest { schedule: Some(schedule) })).await
+    };
+    for (names, every, at, refused) in [
+        (&[("a", "mian")][..], 60, "", "`a` has no repository `mian`; it offers main"),
+        (&[("a", "main"), ("b", "x")], 60, "", "it has never attached"),
+        (&[("a", "main")], 0, "", "every 10s to 366days"),
+        (&[("a", "main")], 60, "02:30", "give one of them"),
+        (&[("a", "main")], 0, "25:00", "`25:00` is no time"),
+    ] {
+        let refusal = put(names, every, at).await.unwrap_err();
+        assert!(refusal.message().contains(refused), "{refusal}");
+    }
+    put(&[("a", "main")], 0, "Thu,mon 02:30").await.unwrap();
+    let schedule = store.schedule("s").unwrap().unwrap();
+    let now = coordinator.services().records.now();
+    assert_eq!((schedule.at.as_str(), schedule.next_start % 86_400), ("mon,thu 02:30", 9000));
+    assert!(schedule.next_start > now && schedule.next_start <= now + 7 * 86_400);
+    // A launch that is refused is noted, and the next time is as it was to be.
+    let due = v1::Schedule { next_start: now - 1, options: of(&[("gone", "main")]), ..schedule.clone() };
+    coordinator.services().records.record(What::Schedule(due), "anna").unwrap();
+    coordinator.services().schedules.launch_due(&LIMITS).unwrap();
+    let after = store.schedule("s").unwrap().unwrap();
+    assert!(after.last_error.starts_with("not launched: ") && after.last_error.contains("gone"), "{after:?}");
+    assert_eq!((after.last_scan, after.next_start), (0, schedule.next_start));
+}

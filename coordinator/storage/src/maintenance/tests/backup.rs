@@ -86,7 +86,12 @@ fn a_backup_made_while_sites_push_is_complete_and_a_restored_older_state_makes_s
         sites[1].sync(&fixture.indexes);
     }
     drop(fixture);
+    // As the documented order has it: the key of the authority is there first, and a lock may be.
+    std::fs::create_dir(&restored).unwrap();
+    std::fs::write(restored.join("ca.key"), "key").unwrap();
+    std::fs::write(restored.join("lock"), "").unwrap();
     let rebuilt = crate::maintenance::restore(&to, &restored, &[], clock).unwrap().rebuilt;
+    assert_eq!(std::fs::read(restored.join("ca.key")).unwrap(), b"key");
     assert_eq!((rebuilt.members, rebuilt.indexes), (3, 3));
     assert!(crate::maintenance::restore(&to, &restored, &[], clock).unwrap_err().to_string().contains("not empty"));
     let (store, indexes) = crate::maintenance::open(&restored, config()).unwrap();
