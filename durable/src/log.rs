@@ -17,7 +17,7 @@ mod records;
 
 use std::fs::{File, OpenOptions};
 use std::io::{self, Write as _};
-use std::os::unix::fs::OpenOptionsExt as _;
+use std::os::unix::fs::{FileExt as _, OpenOptionsExt as _};
 use std::path::Path;
 
 pub use self::records::{Next, OpenError, Records};
@@ -100,15 +100,24 @@ impl Log {
     pub fn open(path: &Path, format: Format, mode: u32, durable: bool) -> io::Result<Log> {
         let file = OpenOptions::new().read(true).append(true).create(true).mode(mode).open(path)?;
         let mut log = Log { file, format, place: format.start() };
-        // A shorter file was not created completely: there is no record in it.
-        if log.file.metadata()?.len() < format.start().end {
+        let length = log.file.metadata()?.len();
+        // There is no record in it. A shorter file was not created completely, and after a loss of power it may have its
+        // length and zeros.
+        if length < format.start().end || (length == format.start().end && log.begins_with_zeros()?) {
             log.restart()?;
-            if durable {
-                log.file.sync_all()?;
-                sync_folder_of(path)?;
-            }
+        }
+        // A process that ended before the first record may have synced neither the file nor its name.
+        if durable && length <= format.start().end {
+            log.file.sync_all()?;
+            sync_folder_of(path)?;
         }
         Ok(log)
+    }
+
+    fn begins_with_zeros(&self) -> io::Result<bool> {
+        let mut magic = vec![0; self.format.magic.len()];
+        self.file.read_exact_at(&mut magic, 0)?;
+        Ok(magic.iter().all(|byte| *byte == 0))
     }
 
     /// Removes all records.

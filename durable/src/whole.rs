@@ -4,9 +4,9 @@
 //! rename is durable only once its folder is. The temporary name is fixed: what a killed process left is removed by the
 //! next write. So two processes must not write the same file at the same time.
 
-use std::fs::{File, OpenOptions};
+use std::fs::{DirBuilder, File, OpenOptions};
 use std::io::{self, Write as _};
-use std::os::unix::fs::OpenOptionsExt as _;
+use std::os::unix::fs::{DirBuilderExt as _, OpenOptionsExt as _};
 use std::path::{Path, PathBuf};
 
 /// The mode of a file that only its owner may read.
@@ -124,6 +124,39 @@ pub fn temporary(path: &Path) -> PathBuf {
 /// The folder that a file is in.
 pub fn folder_of(path: &Path) -> &Path {
     path.parent().filter(|folder| !folder.as_os_str().is_empty()).unwrap_or(Path::new("."))
+}
+
+/// The mode of a folder that only its owner may enter.
+pub const PRIVATE_FOLDER: u32 = 0o700;
+/// The mode of a folder that everybody may enter whom the process lets.
+pub const PUBLIC_FOLDER: u32 = 0o777;
+
+/// Makes a folder, and those above it that are missing, with a mode, which the process' mask restricts. Their names survive a loss of
+/// power once this returns. A file that is synced in a folder whose name is lost is lost with it.
+///
+/// # Errors
+/// Fails if a folder cannot be made or synced.
+pub fn make_folder(path: &Path, mode: u32) -> io::Result<()> {
+    match DirBuilder::new().mode(mode).create(path) {
+        Err(error) if error.kind() == io::ErrorKind::NotFound && folder_of(path) != path => {
+            make_folder(folder_of(path), mode)?;
+            make_folder(path, mode)
+        }
+        Err(_) if path.is_dir() => {
+            // An earlier process may have ended between the two. Where the folder above is not ours to read or to write, such as
+            // above a mounted volume, another made this one.
+            match sync_folder_of(path) {
+                Err(error) if is_of_others(&error) => Ok(()),
+                synced => synced,
+            }
+        }
+        made => made.and_then(|()| sync_folder_of(path)),
+    }
+}
+
+fn is_of_others(error: &io::Error) -> bool {
+    use io::ErrorKind::{InvalidInput, PermissionDenied, ReadOnlyFilesystem, Unsupported};
+    matches!(error.kind(), PermissionDenied | ReadOnlyFilesystem | InvalidInput | Unsupported)
 }
 
 /// Syncs the names in the folder of a file to the disk.

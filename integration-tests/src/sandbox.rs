@@ -86,10 +86,15 @@ impl Sandbox {
         self.spawn(command)
     }
 
-    /// Starts the binary that has points at which it can be made to fail, as `FAILPOINTS` says.
+    /// Starts the binary that has points at which it can be made to fail, as `FAILPOINTS` says; `disk=` and what `DISK_FAULTS`
+    /// takes: errors of the disk.
     pub fn start_failing<A: AsRef<OsStr>>(&self, points: &str, args: impl IntoIterator<Item = A>) -> Running {
         let mut command = Command::new(binary::cognate_failpoints());
-        command.args(args).current_dir(self.folder.path()).env("FAILPOINTS", points);
+        let (variable, value) = match points.strip_prefix("disk=") {
+            Some(faults) => ("DISK_FAULTS", faults),
+            None => ("FAILPOINTS", points),
+        };
+        command.args(args).current_dir(self.folder.path()).env(variable, value);
         self.spawn(command)
     }
 

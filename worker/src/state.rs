@@ -2,10 +2,10 @@
 
 use std::fs::{File, OpenOptions, TryLockError};
 use std::io::{self, Read as _, Seek as _, Write as _};
-use std::os::unix::fs::{DirBuilderExt as _, MetadataExt as _, OpenOptionsExt as _, PermissionsExt as _};
+use std::os::unix::fs::{MetadataExt as _, OpenOptionsExt as _, PermissionsExt as _};
 use std::path::{Path, PathBuf};
 
-use cognate_durable::whole::{PRIVATE, write_whole};
+use cognate_durable::whole::{PRIVATE, PRIVATE_FOLDER, make_folder, write_whole};
 
 use crate::error::SiteError;
 
@@ -85,8 +85,7 @@ pub fn prepare(path: &Path) -> Result<(), SiteError> {
 }
 
 fn make(path: &Path) -> Result<(), SiteError> {
-    let made = std::fs::DirBuilder::new().recursive(true).mode(0o700).create(path);
-    made.map_err(|source| SiteError::State { path: path.to_owned(), source })
+    make_folder(path, PRIVATE_FOLDER).map_err(|source| SiteError::State { path: path.to_owned(), source })
 }
 
 /// Checks that only this user can read what is remembered of the site's documents.

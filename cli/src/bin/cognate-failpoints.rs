@@ -1,5 +1,9 @@
-//! `cognate` with failpoints, at which a test can end the process. Built only with the feature `failpoints`, never shipped.
+//! `cognate` with failpoints, at which a test can end the process, and with errors of the disk. Built only with the feature
+//! `failpoints`, never shipped.
 
 fn main() -> std::process::ExitCode {
+    if let Err(problem) = cognate_disk_faults::errors::inject_from_environment() {
+        panic!("{problem}");
+    }
     cognate_cli::main()
 }

@@ -5,7 +5,7 @@ mod probes;
 
 use std::fs::{File, TryLockError};
 use std::num::NonZeroUsize;
-use std::os::unix::fs::{DirBuilderExt as _, OpenOptionsExt as _, PermissionsExt as _};
+use std::os::unix::fs::{OpenOptionsExt as _, PermissionsExt as _};
 use std::path::{Path, PathBuf};
 use std::str::FromStr as _;
 use std::sync::Arc;
@@ -15,7 +15,7 @@ use anyhow::{Context as _, anyhow};
 use clap::Args;
 use cognate_analysis::AnalysisLimits;
 use cognate_analysis::spark::SparkSettings;
-use cognate_durable::whole::{PRIVATE, write_whole};
+use cognate_durable::whole::{PRIVATE, PRIVATE_FOLDER, make_folder, write_whole};
 use cognate_proto::options::{OptionError, check_exchange, check_server};
 use cognate_server::identity::addresses;
 use cognate_server::{Authority, Coordinator, CoordinatorConfig, Error, KeepFor, Listener, OperatorSettings, Tls};
@@ -389,7 +389,7 @@ fn lock(state_dir: &Path) -> anyhow::Result<File> {
     let unusable = |error: std::io::Error| {
         coded(Exit::InputOutput, format!("the state folder `{}` cannot be used: {error}", state_dir.display()))
     };
-    std::fs::DirBuilder::new().recursive(true).mode(0o700).create(state_dir).map_err(unusable)?;
+    make_folder(state_dir, PRIVATE_FOLDER).map_err(unusable)?;
     let mode = std::fs::metadata(state_dir).map_err(unusable)?.permissions().mode() & 0o777;
     if mode & 0o077 != 0 {
         let shown = state_dir.display();

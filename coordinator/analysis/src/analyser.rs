@@ -9,7 +9,7 @@ use std::num::NonZeroUsize;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-use cognate_durable::whole::TEMPORARY_EXTENSION;
+use cognate_durable::whole::{PUBLIC_FOLDER, TEMPORARY_EXTENSION, make_folder};
 use cognate_fingerprint::MethodId;
 use cognate_proto::name::ScanId;
 use cognate_proto::options::{Engine, Precision};
@@ -187,7 +187,11 @@ impl Analyser {
         let at = |phase, done, total| {
             (scan.progress)(phase, done, total);
         };
-        std::fs::create_dir_all(folder).map_err(Error::state(folder))?;
+        match scan.spec.in_process {
+            true => std::fs::create_dir_all(folder),
+            false => make_folder(folder, PUBLIC_FOLDER),
+        }
+        .map_err(Error::state(folder))?;
         // One layer after the other: each has the working memory for itself.
         let mut layers: Vec<Layered> = Vec::new();
         for layer in 0..scan.spec.layers.len() {

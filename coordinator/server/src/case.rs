@@ -9,7 +9,7 @@ use crate::records::Records;
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, MutexGuard};
 
-use cognate_durable::whole::{PUBLIC, folder_of, write_whole};
+use cognate_durable::whole::{PUBLIC, PUBLIC_FOLDER, folder_of, make_folder, write_whole};
 use cognate_proto::name::SiteName;
 use cognate_proto::v1;
 use serde_json::{Value, json};
@@ -232,7 +232,7 @@ impl Cases {
 }
 
 fn write(path: &Path, bytes: &[u8]) -> Result<(), Error> {
-    let written = std::fs::create_dir_all(folder_of(path)).and_then(|()| write_whole(path, bytes, PUBLIC));
+    let written = make_folder(folder_of(path), PUBLIC_FOLDER).and_then(|()| write_whole(path, bytes, PUBLIC));
     written.map_err(Error::state(path))
 }
 

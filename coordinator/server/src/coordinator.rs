@@ -9,6 +9,7 @@ use cognate_analysis::published::Checked;
 use cognate_analysis::spark::{Spark, SparkSettings};
 use cognate_analysis::spec::ScanSpec;
 use cognate_analysis::{Analyser, AnalysisLimits};
+use cognate_durable::whole::{PUBLIC_FOLDER, make_folder};
 use cognate_proto::name::{PartyName, ScanId, SiteName};
 use cognate_proto::v1;
 use cognate_storage::clock::{Clock, seconds};
@@ -78,7 +79,7 @@ impl Coordinator {
     /// Fails if the state cannot be used, is damaged, has another version, or another process has it.
     pub fn open(config: &CoordinatorConfig) -> Result<Coordinator, Error> {
         let CoordinatorConfig { state_dir, clock, disk_reserve_bytes, .. } = config.clone();
-        std::fs::create_dir_all(&state_dir).map_err(Error::state(&state_dir))?;
+        make_folder(&state_dir, PUBLIC_FOLDER).map_err(Error::state(&state_dir))?;
         let (store, indexes) = maintenance::open(
             &state_dir,
             IndexesConfig { durable: config.durable, clock, disk_reserve_bytes, quotas: config.quotas },

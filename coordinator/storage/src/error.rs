@@ -48,7 +48,7 @@ pub enum Error {
     #[error("{0}")]
     Quota(String),
     /// The transactional view cannot be read or written.
-    #[error("the store failed: {0}")]
+    #[error("the store failed: {}", store_text(.0))]
     Store(#[from] sled::Error),
     /// The content of a file is not what was written.
     #[error("`{}` is damaged: {detail}", path.display())]
@@ -79,8 +79,14 @@ pub enum Error {
     #[error("{0}")]
     Refused(String),
     /// A sorted run cannot be written or read.
-    #[error(transparent)]
-    Run(#[from] cognate_similarity::Error),
+    #[error("{}", engine_text(.0))]
+    Run(cognate_similarity::Error),
+}
+
+impl From<cognate_similarity::Error> for Error {
+    fn from(error: cognate_similarity::Error) -> Error {
+        Error::Run(error)
+    }
 }
 
 /// The reaction that an error allows.
@@ -160,6 +166,32 @@ pub fn engine_kind(error: &cognate_similarity::Error) -> ErrorKind {
         cognate_similarity::Error::Io { source, .. } if is_full(source) => ErrorKind::Exhausted,
         _ => ErrorKind::Internal,
     }
+}
+
+/// An error of the engine with its cause, since logs and answers to sites show one line and not the chain.
+fn engine_text(error: &cognate_similarity::Error) -> String {
+    match error {
+        cognate_similarity::Error::Io { source, .. } => format!("{error}: {source}"),
+        _ => error.to_string(),
+    }
+}
+
+/// An error of sled in the words of the system.
+fn store_text(error: &sled::Error) -> String {
+    match error {
+        sled::Error::Io(source) => system_error(source).map_or_else(|| source.to_string(), |error| error.to_string()),
+        _ => error.to_string(),
+    }
+}
+
+/// The error of the system behind one of sled. sled hands on copies, which have the number only in their text.
+pub(crate) fn system_error(error: &io::Error) -> Option<io::Error> {
+    let text = error.to_string();
+    let in_text = || {
+        let (_, rest) = text.split_once("code: ")?;
+        rest.split(|after: char| !after.is_ascii_digit()).next()?.parse().ok()
+    };
+    error.raw_os_error().or_else(in_text).map(io::Error::from_raw_os_error)
 }
 
 fn is_full(error: &io::Error) -> bool {

@@ -21,6 +21,7 @@ use std::path::{Path, PathBuf};
 use std::sync::{Arc, Condvar, Mutex, MutexGuard, Weak};
 use std::time::SystemTime;
 
+use cognate_durable::whole::{PUBLIC_FOLDER, make_folder};
 use cognate_fingerprint::{Key, Method};
 use cognate_proto::name::SiteName;
 use cognate_proto::v1::{self, SyncSummary};
@@ -111,7 +112,11 @@ impl Indexes {
     /// Opens the folder of segments and runs, brings the view level with the segments, and sweeps out what nothing
     /// refers to.
     pub(crate) fn open(store: Arc<Store>, folder: &Path, config: IndexesConfig) -> Result<Indexes, Error> {
-        std::fs::create_dir_all(folder).map_err(Error::state(folder))?;
+        if config.durable {
+            make_folder(folder, PUBLIC_FOLDER).map_err(Error::state(folder))?;
+        } else {
+            std::fs::create_dir_all(folder).map_err(Error::state(folder))?;
+        }
         let indexes = Indexes {
             store,
             folder: folder.to_owned(),
@@ -224,7 +229,8 @@ impl Indexes {
         // After batches that are not sealed, a seal would say something else; the next one takes the summary along.
         if row.committed_sequence == row.sealed_sequence {
             let path = self.segment_path(id);
-            let mut segment = SegmentWriter::open(&path, &header, row.segment_bytes, self.config.durable)?;
+            let segment = SegmentWriter::open(&path, &header, row.segment_bytes, self.config.durable);
+            let mut segment = self.store.watched(segment)?;
             row.append_seal(&mut segment)?;
             row.segment_bytes = self.store.watched(segment.commit())?;
         }

@@ -28,7 +28,7 @@ use tokio::sync::watch;
 pub use self::compact::Compacted;
 use self::key::{Key, Prefix, Tree};
 use self::value::Value;
-use crate::error::Error;
+use crate::error::{Error, system_error};
 use crate::journal::{self, Journal, Position, lost};
 pub use crate::rows::{
     FrozenRow, IndexId, IndexRow, LayerRow, MemberRow, MissingRow, RunRow, ScanRow, ScanStep, SeenRow, SlotKey,
@@ -142,7 +142,7 @@ impl Store {
                 Err(Error::Locked { path: folder.to_owned() })
             }
             // A refusal by the system (space, rights, descriptors) is no damage.
-            Ok(Err(Error::Store(sled::Error::Io(error)))) if error.raw_os_error().is_some() => {
+            Ok(Err(Error::Store(sled::Error::Io(error)))) if let Some(error) = system_error(&error) => {
                 Err(Error::state(folder)(error))
             }
             Ok(Err(Error::Store(error))) => Err(corrupt(folder, error.to_string())),

@@ -7,6 +7,7 @@ mod audit;
 mod compare;
 mod deploy;
 mod determinism;
+mod disk;
 mod documents;
 mod doors;
 mod evaluate;

@@ -110,6 +110,8 @@ impl Entries {
             Ok(Next::Record(body)) => body,
             Ok(Next::End) => return Ok(None),
             Ok(Next::Incomplete) => return Err(bad("is incomplete", true)),
+            // After a loss of power, a page that was never written reads as zeros.
+            Ok(Next::Changed { body: None, is_last: true }) => return Err(bad("is incomplete", true)),
             Ok(Next::Changed { body, .. }) => {
                 let found = body.and_then(|body| Entry::decode(body.as_slice()).ok());
                 return Err(match found.filter(|found| found.number > number) {

@@ -8,7 +8,7 @@ use std::sync::{Mutex, MutexGuard};
 use std::time::{SystemTime, UNIX_EPOCH};
 
 use cognate_durable::log::Log;
-use cognate_durable::whole::PRIVATE;
+use cognate_durable::whole::{PRIVATE, sync_folder};
 use prost::Message as _;
 
 use super::chain::{FORMAT, Head, saved_head};
@@ -26,8 +26,8 @@ struct Inner {
     log: Log,
     head_file: File,
     totals: Totals,
-    /// A write failed. The end of the file is unknown, so nothing may be sent any more.
-    failed: bool,
+    /// A write failed, for this reason. The end of the file is unknown, so nothing may be sent any more.
+    failed: Option<String>,
 }
 
 /// The reason why a ledger cannot be used.
@@ -86,9 +86,14 @@ impl Ledger {
         }
         let totals = entries.totals();
         log.resume(entries.head().place).map_err(unwritable)?;
-        let inner = Inner { log, head_file, totals, failed: false };
+        let inner = Inner { log, head_file, totals, failed: None };
         let ledger = Ledger { path: path.clone(), clock, inner: Mutex::new(inner) };
         ledger.sync()?;
+        if known.is_none() {
+            // From now on there is a head, so that what a loss of power left is never taken for damage.
+            let head = ledger.inner().head_file.sync_all();
+            head.and_then(|()| sync_folder(state_dir)).map_err(|source| ledger.unwritable(source))?;
+        }
         Ok(ledger)
     }
 
@@ -163,32 +168,38 @@ impl Drop for Ledger {
 
 impl Inner {
     fn append(&mut self, entry: &Entry, durable: bool) -> io::Result<()> {
-        if self.failed {
-            return Err(io::Error::other("an earlier entry could not be written"));
-        }
-        if let Err(error) = self.log.append(&entry.encode_to_vec()) {
-            // If a part of the entry is left, the next start removes it.
-            self.failed = true;
-            return Err(error.into());
-        }
+        self.check()?;
+        // If a part of the entry is left, the next start removes it.
+        let appended = self.log.append(&entry.encode_to_vec()).map_err(io::Error::from);
+        self.kept(appended)?;
         self.totals = Totals { messages: entry.number, bytes: entry.bytes_so_far };
         if durable { self.sync() } else { Ok(()) }
     }
 
     fn sync(&mut self) -> io::Result<()> {
-        if self.failed {
-            return Err(io::Error::other("an earlier entry could not be written"));
-        }
-        if let Err(error) = self.log.sync() {
-            // After a failed sync the state of the disk is unknown, and a second sync could hide the failure.
-            self.failed = true;
-            return Err(error);
-        }
+        self.check()?;
+        // After a failed sync the state of the disk is unknown, and a second sync could hide the failure.
+        let synced = self.log.sync();
+        self.kept(synced)?;
         // The head is not synced: an old head only makes the next start read more entries.
         let head = Head { number: self.totals.messages, place: self.log.place() };
         let written = self.head_file.write_all_at(head.to_text().as_bytes(), 0);
-        self.failed = written.is_err();
-        written
+        self.kept(written)
+    }
+
+    fn check(&self) -> io::Result<()> {
+        match &self.failed {
+            Some(reason) => Err(io::Error::other(format!("an earlier entry could not be written: {reason}"))),
+            None => Ok(()),
+        }
+    }
+
+    /// Remembers why a write failed.
+    fn kept(&mut self, result: io::Result<()>) -> io::Result<()> {
+        if let Err(error) = &result {
+            self.failed = Some(error.to_string());
+        }
+        result
     }
 }
 

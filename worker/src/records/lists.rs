@@ -11,7 +11,7 @@ use std::path::{Path, PathBuf};
 use cognate_proto::v1::ChunkTable;
 use prost::Message as _;
 
-use super::numbered::numbered_files;
+use super::numbered::{first_number, numbered_files};
 
 const HEADER_BYTES: usize = 4 + 8;
 /// The longest record: a table of a batch.
@@ -41,13 +41,7 @@ pub(crate) struct ListWriter<'a> {
 impl Lists {
     pub(crate) fn open(folder: &Path) -> io::Result<Lists> {
         std::fs::create_dir_all(folder)?;
-        let mut next_file = 1;
-        for entry in std::fs::read_dir(folder)? {
-            if let Some(number) = entry?.file_name().to_str().and_then(|name| name.parse::<u64>().ok()) {
-                next_file = next_file.max(number + 1);
-            }
-        }
-        Ok(Lists { folder: folder.to_owned(), next_file: next_file.into() })
+        Ok(Lists { folder: folder.to_owned(), next_file: first_number(folder)?.into() })
     }
 
     pub(crate) fn writer(&self) -> ListWriter<'_> {
@@ -150,13 +144,13 @@ mod tests {
     #[test]
     fn the_next_process_reads_the_same_lists() {
         let folder = tempfile::tempdir().unwrap();
-        let lists = Lists::open(folder.path()).unwrap();
+        let lists = Lists::open(&folder.path().join("lists")).unwrap();
         let mut writer = lists.writer();
         let first = writer.append(&table(1)).unwrap();
         let mut both = writer.append(&table(2)).unwrap();
         both.length_bytes += writer.append(&table(3)).unwrap().length_bytes;
         writer.flush().unwrap();
-        let again = Lists::open(folder.path()).unwrap();
+        let again = Lists::open(&folder.path().join("lists")).unwrap();
         let read = |location| {
             let mut lengths = vec![];
             again
@@ -168,17 +162,34 @@ mod tests {
             lengths
         };
         assert_eq!((read(first), read(both)), (vec![1], vec![2, 3]));
-        assert_eq!(again.writer().append(&table(4)).unwrap().file, 2);
+        assert!(again.writer().append(&table(4)).unwrap().file > 1);
+    }
+
+    #[test]
+    fn a_row_whose_list_was_lost_never_comes_to_the_list_of_another() {
+        let folder = tempfile::tempdir().unwrap();
+        let lists = Lists::open(&folder.path().join("lists")).unwrap();
+        let mut writer = lists.writer();
+        let lost = writer.append(&table(5)).unwrap();
+        writer.flush().unwrap();
+        // A loss of power takes the file, which was not synced, and leaves the row of the cache, which was.
+        std::fs::remove_file(lists.path(lost.file)).unwrap();
+        let again = Lists::open(&folder.path().join("lists")).unwrap();
+        let mut writer = again.writer();
+        let other = writer.append(&table(6)).unwrap();
+        writer.flush().unwrap();
+        assert_eq!((other.offset, other.length_bytes), (lost.offset, lost.length_bytes));
+        again.read(lost, |_| Ok(())).unwrap_err();
     }
 
     #[test]
     fn a_flipped_bit_is_an_error_and_never_a_list() {
         let folder = tempfile::tempdir().unwrap();
-        let lists = Lists::open(folder.path()).unwrap();
+        let lists = Lists::open(&folder.path().join("lists")).unwrap();
         let mut writer = lists.writer();
         let location = writer.append(&table(5)).unwrap();
         writer.flush().unwrap();
-        let path = folder.path().join("1");
+        let path = folder.path().join("lists/1");
         let intact = std::fs::read(&path).unwrap();
         for position in 0..intact.len() {
             let mut damaged = intact.clone();

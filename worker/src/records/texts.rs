@@ -12,7 +12,7 @@ use cognate_view::Extraction;
 use lz4_flex::frame::{FrameDecoder, FrameEncoder};
 
 use super::lists::Location;
-use super::numbered::numbered_files;
+use super::numbered::{first_number, numbered_files};
 
 /// A writer starts a new file after this many bytes.
 const FILE_BYTES: u64 = 64 << 20;
@@ -27,10 +27,7 @@ pub(crate) struct Texts {
 impl Texts {
     pub(crate) fn open(folder: &Path, bytes_max: u64) -> io::Result<Texts> {
         std::fs::create_dir_all(folder)?;
-        let texts = Texts { folder: folder.to_owned(), next_file: AtomicU64::new(1), bytes_max };
-        let last = texts.files()?.last().map_or(0, |(number, _)| *number);
-        texts.next_file.store(last + 1, Ordering::Relaxed);
-        Ok(texts)
+        Ok(Texts { folder: folder.to_owned(), next_file: first_number(folder)?.into(), bytes_max })
     }
 
     pub(crate) fn writer(&self) -> TextsWriter<'_> {
@@ -174,11 +171,13 @@ mod tests {
     #[test]
     fn the_oldest_files_are_removed_until_the_rest_fits() {
         let check = |sizes: &[usize], bytes_max: u64, removed: Option<u64>| {
-            let folder = tempfile::tempdir().unwrap();
+            let temporary = tempfile::tempdir().unwrap();
+            let folder = temporary.path().join("texts");
+            std::fs::create_dir(&folder).unwrap();
             for (number, size) in (1..).zip(sizes) {
-                std::fs::write(folder.path().join(format!("{number}")), vec![0; *size]).unwrap();
+                std::fs::write(folder.join(format!("{number}")), vec![0; *size]).unwrap();
             }
-            let texts = Texts::open(folder.path(), bytes_max).unwrap();
+            let texts = Texts::open(&folder, bytes_max).unwrap();
             assert_eq!(texts.trim().unwrap(), removed, "{sizes:?} {bytes_max}");
             let left: u64 = texts.files().unwrap().iter().map(|(_, bytes)| bytes).sum();
             assert!(left <= bytes_max, "{sizes:?} {bytes_max}");

@@ -100,7 +100,7 @@ impl Journal {
         let journal = Journal { file };
         journal.lock(&path)?;
         let mut source = BufReader::new(journal.file.try_clone().with_context(context)?);
-        let mut entries = Vec::new();
+        let (mut entries, mut complete_bytes) = (Vec::new(), 0);
         loop {
             let mut line = Vec::new();
             source.by_ref().take(LINE_BYTES_MAX).read_until(b'\n', &mut line).with_context(context)?;
@@ -112,7 +112,10 @@ impl Journal {
                 usage(format!("`{}` is not a journal: line {}: {error}", path.display(), entries.len() + 1))
             })?;
             entries.push(entry);
+            complete_bytes += line.len() as u64;
         }
+        // The next entry begins a line of its own.
+        journal.file.set_len(complete_bytes).with_context(context)?;
         match entries.first() {
             Some(Entry::Begin { schema, .. }) if schema == SCHEMA => Ok((journal, entries)),
             _ => Err(usage(format!("`{}` is not a journal of a plan of this version", path.display()))),
@@ -138,4 +141,25 @@ impl Journal {
 pub(super) fn begin(site: &str, scan: &str, report_digest: &str, time: String) -> Entry {
     let [site, scan, report_digest] = [site, scan, report_digest].map(str::to_owned);
     Entry::Begin { schema: SCHEMA.to_owned(), site, scan, report_digest, time }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_line_that_was_never_finished_is_removed_before_the_next_entry() {
+        let folder = tempfile::tempdir().unwrap();
+        let mut journal = Journal::create(folder.path(), &begin("a", "1f", "00", "now".to_owned())).unwrap();
+        journal.write(&Entry::Moved { number: 1 }).unwrap();
+        drop(journal);
+        let path = folder.path().join(NAME);
+        let torn = [&std::fs::read(&path).unwrap()[..], br#"{"moved":{"num"#].concat();
+        std::fs::write(&path, torn).unwrap();
+        let (mut journal, entries) = Journal::open(folder.path()).unwrap();
+        assert_eq!(entries.len(), 2);
+        journal.write(&Entry::Moved { number: 2 }).unwrap();
+        drop(journal);
+        assert_eq!(Journal::open(folder.path()).unwrap().1.len(), 3);
+    }
 }

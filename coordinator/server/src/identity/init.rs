@@ -1,11 +1,11 @@
 //! The beginning of a federation: its CA and its first administrator.
 
 use std::io;
-use std::os::unix::fs::DirBuilderExt as _;
 use std::path::Path;
 use std::sync::Arc;
 use std::time::SystemTime;
 
+use cognate_durable::whole::{PRIVATE_FOLDER, make_folder};
 use cognate_proto::identity::{Credential, Membership};
 use cognate_proto::v1::{MemberKind, Role};
 
@@ -29,8 +29,7 @@ pub fn init(
     replace: bool,
     keep: impl FnOnce(&str, &Credential) -> io::Result<()>,
 ) -> Result<String, Error> {
-    let mut folder = std::fs::DirBuilder::new();
-    folder.recursive(true).mode(0o700).create(state_dir).map_err(Error::state(state_dir))?;
+    make_folder(state_dir, PRIVATE_FOLDER).map_err(Error::state(state_dir))?;
     let store = Arc::new(Store::open(&state_dir.join("store"), &state_dir.join("journal"), true)?);
     let administrator = store.members(MemberKind::Operator)?.into_iter().find(|row| row.certified.is_some());
     if let Some(membership) = administrator.and_then(|row| row.membership).filter(|_| !replace) {

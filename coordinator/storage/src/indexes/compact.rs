@@ -79,7 +79,7 @@ impl Indexes {
         let live = index.live();
         let header = row.header.clone().ok_or_else(|| self.nameless(old))?;
         let mut compacted = Compacted {
-            segment: SegmentWriter::open(fresh, &header, 0, self.config.durable)?,
+            segment: self.store.watched(SegmentWriter::open(fresh, &header, 0, self.config.durable))?,
             sequence: row.sealed_sequence,
             batch: BatchBuilder::default(),
         };

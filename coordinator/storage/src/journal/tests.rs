@@ -160,3 +160,31 @@ fn a_record_that_was_taken_out_or_put_elsewhere_breaks_the_chain() {
     std::fs::write(&path, without_second).unwrap();
     assert!(matches!(events(&path), Err(Error::Corrupt { .. })));
 }
+
+#[test]
+fn after_a_loss_of_power_at_any_moment_a_journal_has_what_was_acknowledged_and_opens() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("journal");
+    let recording = cognate_disk_faults::record(folder.path()).unwrap();
+    let mut journal = Journal::open(&path, true, |_, _| Ok(())).unwrap();
+    let names = ["one", "two", "three", "four"];
+    for (number, name) in (1..).zip(names) {
+        journal.append(&event(name)).unwrap();
+        recording.mark(number);
+    }
+    drop(journal);
+    let states = recording.finish();
+    for moment in 0..states.moments() {
+        for state in states.at(moment, 60, 7) {
+            let folder = tempfile::tempdir().unwrap();
+            state.write_to(folder.path()).unwrap();
+            let path = folder.path().join("journal");
+            let found = events(&path).unwrap_or_else(|error| panic!("{}: {error}", state.description));
+            assert!(found.len() as u64 >= state.acknowledged.unwrap_or_default(), "{}", state.description);
+            assert_eq!(found, names[..found.len()].iter().map(|name| event(name)).collect::<Vec<_>>());
+            // It goes on.
+            Journal::open(&path, false, |_, _| Ok(())).unwrap().append(&event("after")).unwrap();
+            assert_eq!(events(&path).unwrap().len(), found.len() + 1, "{}", state.description);
+        }
+    }
+}

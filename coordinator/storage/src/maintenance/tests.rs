@@ -19,6 +19,7 @@ use crate::store::{IndexRow, SlotKey};
 
 mod backup;
 mod compaction;
+mod disk;
 mod forget;
 mod journal;
 mod rebuild;

@@ -189,3 +189,77 @@ fn counts_agree_after_batches_were_sent_again() {
     assert_eq!((nothing.len(), nothing[0].agreement), (1, Agreement::Differs));
     assert_eq!(agreement(&sent, &received(8, &[1])), Agreement::Differs);
 }
+
+#[test]
+fn after_a_loss_of_power_at_any_moment_the_ledger_has_every_message_that_was_sent_and_opens() {
+    let folder = tempfile::tempdir().unwrap();
+    let recording = cognate_disk_faults::record(folder.path()).unwrap();
+    let ledger = Ledger::open(folder.path(), clock).unwrap();
+    for sequence in 1..=3 {
+        // Not synced by itself.
+        ledger.record(Kind::Hello, "hub:7443", &KeepAlive {}, None).unwrap();
+        ledger.record(Kind::Batch, "hub:7443", &KeepAlive {}, Some(batch(7, sequence, 9))).unwrap();
+        recording.mark(2 * sequence);
+    }
+    drop(ledger);
+    let states = recording.finish();
+    for moment in 0..states.moments() {
+        for state in states.at(moment, 60, 3) {
+            let folder = tempfile::tempdir().unwrap();
+            state.write_to(folder.path()).unwrap();
+            let ledger =
+                Ledger::open(folder.path(), clock).unwrap_or_else(|error| panic!("{}: {error}", state.description));
+            let messages = ledger.totals().messages;
+            assert!(messages >= state.acknowledged.unwrap_or_default(), "{}: {messages}", state.description);
+            ledger.record(Kind::Hello, "hub:7443", &KeepAlive {}, None).unwrap();
+            drop(ledger);
+            assert_eq!(
+                read::verify(folder.path(), false).unwrap().unwrap().totals.messages,
+                messages + 1,
+                "{}",
+                state.description
+            );
+        }
+    }
+}
+
+#[test]
+fn whatever_call_to_the_disk_fails_the_ledger_names_it_and_loses_no_message_that_was_sent() {
+    use cognate_disk_faults::{Disk, Fault, Operation, errors, inject};
+
+    for operation in [Operation::Create, Operation::Write, Operation::Sync, Operation::Resize] {
+        for number in 1.. {
+            let folder = tempfile::tempdir().unwrap();
+            let files = errors::below(folder.path(), "*");
+            let injection = inject(Fault { operation, files, number, error: 28, disk: Disk::Recovers });
+            let mut sent = 0;
+            let mut errors = vec![];
+            for _ in 0..5 {
+                let recorded = Ledger::open(folder.path(), clock).and_then(|ledger| {
+                    assert!(ledger.totals().messages >= sent, "{operation:?} {number}");
+                    while sent < 4 {
+                        ledger.record(Kind::Batch, "hub:7443", &KeepAlive {}, Some(batch(7, sent + 1, 9)))?;
+                        sent += 1;
+                        let again = ledger.record(Kind::Hello, "hub:7443", &KeepAlive {}, None);
+                        again?;
+                    }
+                    Ok(())
+                });
+                match recorded {
+                    Ok(()) => break,
+                    Err(error) => errors.push(error.to_string()),
+                }
+            }
+            assert_eq!(sent, 4, "{operation:?} {number}: {errors:?}");
+            assert!(
+                errors.iter().all(|error| error.contains("No space left") && error.contains("ledger")),
+                "{errors:?}"
+            );
+            assert!(read::verify(folder.path(), false).unwrap().is_ok(), "{operation:?} {number}");
+            if injection.fired() == 0 {
+                assert!(number > 1 || operation == Operation::Resize, "{operation:?}: no call failed");
+                break;
+            }
+        }
+    }
+}
