@@ -16,6 +16,8 @@ mod explain;
 mod extraction;
 mod find;
 mod fingerprint;
+#[cfg(test)]
+mod fuzz;
 mod manual;
 mod operator;
 mod options;

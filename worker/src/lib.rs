@@ -19,6 +19,8 @@
 //! a sync. This crate does not know how similarity is computed.
 
 mod failpoint;
+#[cfg(test)]
+mod fuzz;
 mod random;
 
 mod error;

@@ -2,6 +2,8 @@
 
 mod apply;
 mod check;
+#[cfg(test)]
+mod fuzz;
 mod journal;
 mod place;
 mod undo;

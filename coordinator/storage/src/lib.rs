@@ -11,6 +11,8 @@
 pub mod clock;
 mod error;
 pub mod failpoint;
+#[cfg(test)]
+mod fuzz;
 #[cfg(any(test, feature = "harness"))]
 pub mod harness;
 mod index;

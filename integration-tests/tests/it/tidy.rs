@@ -9,8 +9,9 @@ use cognate_integration_tests::binary::{cargo, workspace};
 use serde_json::Value;
 
 /// Which of our crates each may import: the ladder. A crate that is not there yet is not missed.
-const LADDER: [(&str, &[&str]); 16] = [
+const LADDER: [(&str, &[&str]); 17] = [
     ("cognate-disk-faults", &[]),
+    ("cognate-fuzzing", &[]),
     ("cognate-durable", &[]),
     ("cognate-fingerprint", &[]),
     ("cognate-proto", &["fingerprint"]),
@@ -48,7 +49,7 @@ const LADDER: [(&str, &[&str]); 16] = [
 ];
 
 /// Crates of which the tests of every other one may make use.
-const OF_TESTS: [&str; 1] = ["cognate-disk-faults"];
+const OF_TESTS: [&str; 2] = ["cognate-disk-faults", "cognate-fuzzing"];
 
 /// No file is longer.
 const LINES_MAX: usize = 800;

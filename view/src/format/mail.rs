@@ -68,7 +68,9 @@ fn parsed(raw: &[u8]) -> Result<Message<'_>, Reason> {
     if named.take(MESSAGES_MAX + 1).count() > MESSAGES_MAX {
         return Err(Reason::TooDeep);
     }
-    MessageParser::default().parse(raw).filter(|message| !message.parts.is_empty()).ok_or(Reason::Damaged)
+    // The parser gives up some damaged messages by a panic. In a mailbox or an archive, the others are read all the same.
+    let message = std::panic::catch_unwind(|| MessageParser::default().parse(raw)).unwrap_or_default();
+    message.filter(|message| !message.parts.is_empty()).ok_or(Reason::Damaged)
 }
 
 /// The people of a field, as it names them.

@@ -3,6 +3,7 @@
 #![allow(clippy::unwrap_used, reason = "a test that cannot go on has failed")]
 
 mod archives;
+mod fuzz;
 mod hostile;
 mod make;
 mod pool;
