@@ -13,6 +13,7 @@ pub mod dice;
 pub mod federation;
 pub mod invitation;
 pub mod proxy;
+pub mod rows;
 pub mod sandbox;
 pub mod tree;
 

@@ -5,9 +5,9 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::path::Path;
 use std::process::Command;
 
-use cognate_integration_tests::Sandbox;
 use cognate_integration_tests::binary::{cognate, workspace};
 use cognate_integration_tests::sandbox::{copy, find, names};
+use cognate_integration_tests::{Sandbox, rows};
 use serde_json::Value;
 
 fn document(name: &str) -> String {
@@ -144,6 +144,19 @@ fn all_exist(page: &str, cell_count: usize, named_in: usize) {
 fn every_test_that_a_table_of_faults_or_threats_names_exists() {
     all_exist("faults.md", 4, 2);
     all_exist("threats.md", 5, 3);
+}
+
+#[test]
+fn the_page_of_rows_is_made_of_them_and_few_rows_have_no_test() {
+    let rows = rows::parse(rows::ROWS).unwrap();
+    let tests = tests();
+    let unknown: Vec<_> = rows.iter().flat_map(|row| &row.tests).filter(|test| !tests.contains(*test)).collect();
+    assert!(unknown.is_empty(), "tests that do not exist: {unknown:?}");
+    let (faults, threats): (Vec<_>, Vec<_>) = rows.iter().partition(|row| !row.id.starts_with('S'));
+    assert_eq!((faults.len(), threats.len()), (111, 35));
+    assert!(rows.iter().filter(|row| row.tests.is_empty()).count() <= 5);
+    let page = document("reliability.md");
+    assert!(page == rows::page(&rows, None), "docs/reliability.md is not that of the rows: run `fault-rows`");
 }
 
 /// The blocks of a section that are to be typed, as they are printed.

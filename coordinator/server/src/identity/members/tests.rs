@@ -7,6 +7,8 @@ use cognate_proto::v1::{EnrollRequest, RenewRequest};
 
 use super::*;
 
+mod simulation;
+
 const START: u64 = 1_800_000_000;
 
 /// A registry with a CA, in a folder of its own and with a clock of its own.
