@@ -329,7 +329,7 @@ fn a_report_fits_in_a_terminal_of_80_columns() {
     let made = Made::new();
     let width = |line: &str| line.chars().count();
     let shown = |columns: &str, sites: usize| {
-        let mut command = Command::new(cognate_integration_tests::cognate());
+        let mut command = Command::new(cognate_integration_tests::binary::cognate());
         command.args(sandbox::compare_args(&made.folders()[..sites], &["--limit", "0"])).env("COLUMNS", columns);
         let run = made.sandbox.spawn(command).ended().expect(0);
         run.text().to_owned()
