@@ -11,7 +11,7 @@ use cognate_export::{Error, Format};
 use cognate_result::report::Report;
 
 use crate::args::ReportFormat;
-use crate::exit::usage;
+use crate::exit::{Exit, coded, usage};
 use crate::stop::{Stop, Stoppable};
 
 /// Destination of output.
@@ -45,7 +45,7 @@ impl OutputArgs {
 pub(crate) fn check_replaced(path: &Path, force: bool) -> anyhow::Result<()> {
     let shown = path.display();
     match std::fs::metadata(path) {
-        Ok(found) if found.is_dir() => Err(usage(format!("`{shown}` is a folder: name a file in it"))),
+        Ok(found) if found.is_dir() => Err(coded(Exit::Failed, format!("`{shown}` is a folder: name a file in it"))),
         Ok(found) if found.is_file() && !force => match ours::is_ours(path) {
             Ok(true) => Ok(()),
             Ok(false) => Err(usage(format!(

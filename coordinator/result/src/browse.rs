@@ -8,7 +8,6 @@ mod clusters;
 mod condition;
 mod documents;
 mod filter;
-mod plan;
 mod query;
 mod review;
 mod rules;
@@ -20,14 +19,13 @@ use std::os::unix::fs::MetadataExt as _;
 use std::path::Path;
 
 use crate::error::Error;
-use crate::marks::OtherVerdicts;
+use crate::other_verdicts::OtherVerdicts;
 use crate::report::{Order, Reader, Report};
 
 pub use cluster::{ClusterPage, ClusterQuery, FamilyView, LinkView, MemberRow, Place, ToPivot};
 pub use clusters::ClusterRow;
 pub use documents::{DocumentQuery, DocumentRow};
 pub use filter::{Change, ClusterFilter, Sort, VerdictWanted};
-pub use plan::PlanPreview;
 pub use review::{Progress, SampledDocument, SampledLink};
 pub use rules::{Bulk, BulkRule};
 pub use sets::{SetFilter, SetRow};
@@ -156,7 +154,7 @@ impl Browse {
         self.report.failed(source)
     }
 
-    fn collect<T, P: rusqlite::Params>(
+    pub(crate) fn collect<T, P: rusqlite::Params>(
         &self,
         sql: &str,
         params: P,

@@ -11,7 +11,9 @@ mod decided;
 mod error;
 pub mod explain;
 pub mod marks;
+mod other_verdicts;
 pub mod plan;
+pub mod plan_preview;
 pub mod report;
 
 pub use error::Error;

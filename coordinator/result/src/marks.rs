@@ -1,41 +1,19 @@
 //! Verdicts on a result: the clusters that have one, and if it still holds.
 
-use std::collections::{HashMap, HashSet};
+use std::collections::HashSet;
 
 use cognate_proto::v1;
 use rusqlite::{OptionalExtension as _, params};
 
 use crate::browse::{Browse, ClusterRow, SetRow};
 use crate::error::Error;
+use crate::other_verdicts::OtherVerdicts;
 use crate::report::{Reader, hex, time};
 use cognate_storage::store::Store;
 use cognate_storage::verdict::{CLUSTER, DOCUMENT, IDENTICAL, Key, VIEWS, VerdictEntry, VerdictRow, word};
 
 /// A view, and the content under it.
 type Named = (String, Vec<u8>);
-
-/// The verdicts about documents and identical sets that a reader may see, whether a result has them or not.
-#[derive(Clone, Default)]
-pub(crate) struct OtherVerdicts {
-    /// Of documents: the digest of the content that was decided about, and the verdict.
-    pub(crate) documents: HashMap<[u8; 18], ([u8; 16], &'static str)>,
-    pub(crate) sets: HashSet<[u8; 18]>,
-}
-
-impl OtherVerdicts {
-    fn put(&mut self, key: Key, entry: Option<&VerdictEntry>) {
-        match (key.0[0], entry) {
-            (IDENTICAL, Some(_)) => drop(self.sets.insert(key.0)),
-            (IDENTICAL, None) => drop(self.sets.remove(&key.0)),
-            (DOCUMENT, Some(entry)) => {
-                let digest = entry.decided.digest.as_slice().try_into().unwrap_or_default();
-                self.documents.insert(key.0, (digest, word(entry.verdict())));
-            }
-            (DOCUMENT, None) => drop(self.documents.remove(&key.0)),
-            _ => {}
-        }
-    }
-}
 
 /// A verdict as it is shown.
 #[derive(Clone, PartialEq, Eq, Debug, serde::Serialize)]

@@ -10,8 +10,9 @@ use crate::exports::file;
 use crate::result::browsing;
 use crate::{Fields, Page, PageError, Pages, Person, Shown, filters, html, scan_id};
 use cognate_export::plan::PlanFormat;
-use cognate_result::browse::{ClusterFilter, PlanPreview};
+use cognate_result::browse::ClusterFilter;
 use cognate_result::plan::{Decision, Keep, Rule};
+use cognate_result::plan_preview::PlanPreview;
 use cognate_result::report::Report;
 use cognate_server::Error;
 

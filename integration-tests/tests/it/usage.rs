@@ -119,13 +119,14 @@ fn a_folder_that_is_not_there_is_refused_before_anything_is_written() {
     let small = Small::new();
     let report = small.sandbox.path("report.json");
     let out = report.to_str().unwrap();
-    std::fs::write(&report, "an earlier report").unwrap();
+    let earlier = b"{\"schema\":\"cognate.report/1\"}";
+    std::fs::write(&report, earlier).unwrap();
     for missing in ["/nothing/here", small.a.join("base").to_str().unwrap()] {
         let run = small.compare(&[&format!("c={missing}"), "--format", "json", "-o", out]);
         let line = run.refusal(1);
         assert!(line.contains(missing), "{line}");
     }
-    assert_eq!(std::fs::read(&report).unwrap(), b"an earlier report");
+    assert_eq!(std::fs::read(&report).unwrap(), earlier);
     assert_eq!(names(small.sandbox.path("").as_path()).len(), 5, "a, b, the report and the sandbox's own two folders");
 }
 

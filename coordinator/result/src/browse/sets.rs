@@ -146,7 +146,7 @@ impl Browse {
     ///
     /// # Errors
     /// Fails if the files cannot be read.
-    pub(super) fn set_numbered(&self, number: i64) -> Result<Option<SetRow>, Error> {
+    pub(crate) fn set_numbered(&self, number: i64) -> Result<Option<SetRow>, Error> {
         let sql = format!("SELECT {COLUMNS} FROM identical k JOIN root r ON r.id = k.root WHERE k.id = ?");
         self.one(&sql, [number], |row| self.set_row(row))
     }

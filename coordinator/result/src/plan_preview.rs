@@ -4,7 +4,7 @@
 use std::cmp::Ordering;
 use std::collections::{BTreeMap, HashMap, HashSet};
 
-use super::Browse;
+use crate::browse::Browse;
 use crate::error::Error;
 use crate::marks::Mark;
 use crate::plan::{Bearing, Choice, Decision, Group, Keep, Left, OnAll, Placed, Said, Totals, Word, choose, decide};
@@ -80,7 +80,7 @@ impl Browse {
         let mut preview = PlanPreview::default();
         let mut work = || -> rusqlite::Result<Result<(), Error>> {
             let mut statement =
-                self.report.connection().prepare_cached("SELECT block FROM plan_sets ORDER BY first")?;
+                self.report().connection().prepare_cached("SELECT block FROM plan_sets ORDER BY first")?;
             let mut rows = statement.query([])?;
             let mut set = PackedSet::default();
             let mut text = String::new();
@@ -153,7 +153,7 @@ impl Browse {
     /// The decision about a set with the verdicts as they are shown.
     fn decision_of(&self, store: &Store, set: &PackedSet, keep: &Keep) -> Result<Option<Decision>, Error> {
         let number = |number: u64| i64::try_from(number).unwrap_or(i64::MAX);
-        let Some(found) = self.report.identical_numbered(number(set.number))? else { return Ok(None) };
+        let Some(found) = self.report().identical_numbered(number(set.number))? else { return Ok(None) };
         let mut said = Vec::new();
         let mut of_sets = Vec::new();
         for other in [set.number].iter().chain(&set.sets) {
@@ -186,7 +186,7 @@ impl Browse {
         let sql = format!(
             "SELECT d.path FROM content c JOIN document d ON d.content = c.id JOIN root r ON r.id = d.root
              WHERE c.identical = ? ORDER BY {}",
-            self.report.by_document()
+            self.report().by_document()
         );
         self.collect(&sql, params![set.number], |row| row.get(0))
     }
