@@ -14,7 +14,6 @@ use cognate_proto::options::ScanView;
 use zeroize::Zeroizing;
 
 use crate::exit::usage;
-use crate::output::OutputArgs;
 
 /// The longest invitation, with what a mail program may put around it.
 const INVITATION_BYTES_MAX: u64 = 1 << 16;
@@ -102,15 +101,6 @@ impl ReportFormat {
     /// True if the format must not go to a terminal.
     pub(crate) fn needs_file(self) -> bool {
         matches!(self, ReportFormat::Sqlite | ReportFormat::Xlsx)
-    }
-
-    /// Refuses to write to a terminal a format that belongs in a file.
-    pub(crate) fn check_output(self, output: &OutputArgs) -> anyhow::Result<()> {
-        if self.needs_file() && output.file.is_none() {
-            let name = self.to_possible_value().map(|value| value.get_name().to_owned()).unwrap_or_default();
-            return Err(usage(format!("--format {name} is a file: name it with -o FILE")));
-        }
-        output.check()
     }
 }
 

@@ -173,7 +173,7 @@ struct Plan {
 impl Plan {
     fn of(args: &CompareArgs) -> anyhow::Result<Plan> {
         let folders = Folders::parse(&args.folders)?;
-        args.format.check_output(&args.output)?;
+        args.output.check_for(args.format)?;
         if let Some(site) =
             args.site.as_ref().filter(|site| folders.sites.iter().all(|one| one.site.as_str() != **site))
         {

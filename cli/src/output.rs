@@ -7,6 +7,7 @@ use std::io::{self, BufWriter, Write};
 use std::path::{Path, PathBuf};
 
 use anyhow::Context as _;
+use clap::ValueEnum as _;
 use cognate_export::{Error, Format};
 use cognate_result::report::Report;
 
@@ -35,6 +36,20 @@ impl OutputArgs {
     /// Fails if there is such a file, or it cannot be read.
     pub(crate) fn check(&self) -> anyhow::Result<()> {
         self.file.as_deref().map_or(Ok(()), |file| check_replaced(file, self.force))
+    }
+}
+
+impl OutputArgs {
+    /// Does the same, and refuses to write to a terminal a format that belongs in a file.
+    ///
+    /// # Errors
+    /// As [`OutputArgs::check`], or if the format needs a file and there is none.
+    pub(crate) fn check_for(&self, format: ReportFormat) -> anyhow::Result<()> {
+        if format.needs_file() && self.file.is_none() {
+            let name = format.to_possible_value().map(|value| value.get_name().to_owned()).unwrap_or_default();
+            return Err(usage(format!("--format {name} is a file: name it with -o FILE")));
+        }
+        self.check()
     }
 }
 

@@ -132,7 +132,7 @@ pub(crate) fn run(args: &ReportArgs) -> anyhow::Result<Exit> {
         }
         (_, None) => {}
     }
-    args.format.check_output(&args.output)?;
+    args.output.check_for(args.format)?;
     statuses(&args.status)?;
     block_on(show(args))
 }

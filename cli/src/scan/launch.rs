@@ -58,7 +58,7 @@ pub(super) async fn run(arg: &OperatorArg, args: &LaunchArgs) -> anyhow::Result<
     if args.output.file.is_some() && !args.wait {
         return Err(usage("-o is where the report goes: add --wait"));
     }
-    args.format.check_output(&args.output)?;
+    args.output.check_for(args.format)?;
     let id = match &args.id {
         Some(text) => find::parse(text)
             .filter(|id| id.0 != 0)

@@ -6,6 +6,7 @@
 //! *versions*: documents of which another document has all but a stated number of bytes.
 
 mod choice;
+mod placed;
 mod rule;
 mod said;
 mod versions;
@@ -13,7 +14,8 @@ mod versions;
 use std::cmp::Ordering;
 
 use self::choice::{Because, Compared};
-pub(crate) use self::choice::{Choice, OnAll, Placed, choose};
+pub(crate) use self::choice::{Choice, OnAll, choose};
+pub(crate) use self::placed::Placed;
 pub use self::rule::{Rule, RuleError};
 use self::said::Around;
 pub use self::said::Said;

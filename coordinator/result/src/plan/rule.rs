@@ -6,7 +6,7 @@ use std::str::FromStr;
 
 use globset::{GlobBuilder, GlobMatcher};
 
-use super::choice::Placed;
+use super::placed::Placed;
 
 /// A preference among documents.
 #[derive(Clone, Debug)]

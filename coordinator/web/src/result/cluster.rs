@@ -4,7 +4,7 @@
 use cognate_proto::name::ScanId;
 
 use super::Paging;
-use super::clusters::ListQuery;
+use super::clusters::{ListQuery, Neighbours};
 use super::explain::{Compared, pairs};
 use super::map::OverlapMap;
 use super::pictures::Graph;
@@ -76,9 +76,6 @@ pub(super) struct Detail {
     separator: char,
     scan: ScanId,
 }
-
-/// The clusters before and after one in its list.
-pub(super) type Neighbours = (Option<ClusterRow>, Option<ClusterRow>);
 
 impl Detail {
     /// Gathers it; nothing: there is no such cluster.

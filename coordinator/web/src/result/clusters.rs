@@ -3,7 +3,6 @@
 use cognate_proto::name::ScanId;
 
 use super::Paging;
-use super::cluster::Neighbours;
 use crate::Fields;
 use cognate_result::browse::{Browse, ClusterFilter, ClusterRow, Sort, VerdictWanted, Window};
 use cognate_result::marks::Mark;
@@ -131,6 +130,9 @@ pub(super) struct Rows {
     pub(super) sites: Vec<String>,
     pub(super) has_views: bool,
 }
+
+/// The clusters before and after one in its list.
+pub(super) type Neighbours = (Option<ClusterRow>, Option<ClusterRow>);
 
 impl Rows {
     /// The neighbours of a cluster, if this page of the list has them: looking for them takes longer than the page itself.
