@@ -32,6 +32,9 @@ pub struct MemberRow {
     /// SHA-256, 32 bytes or none.
     #[prost(bytes = "vec", tag = "5")]
     pub previous_key_sha256: Vec<u8>,
+    /// The keys by which it was known when it was revoked, of every time: none is certified again. SHA-256, 32 bytes each.
+    #[prost(bytes = "vec", repeated, tag = "6")]
+    pub revoked_keys_sha256: Vec<Vec<u8>>,
 }
 
 /// The last contact with a site, and its state then.

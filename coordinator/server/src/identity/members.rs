@@ -238,6 +238,10 @@ impl Members {
         if invited.expires < self.now() {
             return Err(Refusal::TokenExpired.into());
         }
+        // With a certificate that was revoked, whoever has its key would be the member again.
+        if row.revoked_keys_sha256.iter().any(|revoked| *revoked == key_hash.0) {
+            return Err(Refusal::RevokedKey.into());
+        }
         let certificate = authority.issue(&membership, &key)?;
         let certified = self.certified(&membership, &certificate, &token_id, &[])?;
         self.record(membership.name(), What::Certified(certified))?;

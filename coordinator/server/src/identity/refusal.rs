@@ -42,6 +42,9 @@ pub enum Refusal {
     /// The member was shut out.
     #[error("this member was revoked: ask the administrator of the federation for a new invitation")]
     Revoked,
+    /// A member that was shut out and invited again asks with a key that it had before.
+    #[error("this key was revoked with the certificate for it: ask for a new invitation, with which a new key is made")]
+    RevokedKey,
     /// The member may not do this.
     #[error("the role of this member does not allow it: ask an administrator of the federation")]
     Role,
@@ -74,7 +77,7 @@ pub enum Refusal {
 
 impl Refusal {
     /// Every reason there is.
-    pub const ALL: [Refusal; 17] = [
+    pub const ALL: [Refusal; 18] = [
         Refusal::HandshakeTimeout,
         Refusal::Handshake,
         Refusal::Connections,
@@ -84,6 +87,7 @@ impl Refusal {
         Refusal::NoCertificate,
         Refusal::NotMember,
         Refusal::Revoked,
+        Refusal::RevokedKey,
         Refusal::Role,
         Refusal::Method,
         Refusal::Token,
@@ -106,6 +110,7 @@ impl Refusal {
             Refusal::NoCertificate => "no_certificate",
             Refusal::NotMember => "not_member",
             Refusal::Revoked => "revoked",
+            Refusal::RevokedKey => "revoked_key",
             Refusal::Role => "role",
             Refusal::Method => "method",
             Refusal::Token => "token",
@@ -119,7 +124,9 @@ impl Refusal {
 
     fn code(self) -> tonic::Code {
         match self {
-            Refusal::NotMember | Refusal::Revoked | Refusal::Role => tonic::Code::PermissionDenied,
+            Refusal::NotMember | Refusal::Revoked | Refusal::RevokedKey | Refusal::Role => {
+                tonic::Code::PermissionDenied
+            }
             Refusal::Method => tonic::Code::Unimplemented,
             Refusal::Connections => tonic::Code::ResourceExhausted,
             _ => tonic::Code::Unauthenticated,

@@ -92,7 +92,14 @@ impl Store {
                 row.previous_key_sha256.clone_from(&certified.asked_with_key_sha256);
                 row.certified = Some(certified.clone());
             }),
-            What::Revoked(name) => self.change_member(name, |row| row.status = v1::MemberStatus::Revoked.into()),
+            What::Revoked(name) => self.change_member(name, |row| {
+                row.status = v1::MemberStatus::Revoked.into();
+                let current = row.certified.as_ref().map(|certified| certified.key_sha256.clone());
+                let keys = current.into_iter().chain([row.previous_key_sha256.clone()]).filter(|key| !key.is_empty());
+                row.revoked_keys_sha256.extend(keys);
+                row.revoked_keys_sha256.sort_unstable();
+                row.revoked_keys_sha256.dedup();
+            }),
             What::Forgotten(name) => {
                 self.remove(&Key::Member(name.kind(), name.name.clone()))?;
                 let Some(site) = name.site() else { return Ok(()) };

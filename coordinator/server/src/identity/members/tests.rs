@@ -225,9 +225,9 @@ fn a_certificate_counts_only_while_the_registry_says_so() {
     identify(&paris).unwrap();
 
     // Enrolled again: the previous key is invalid at once.
-    let again = federation.invite(&site("paris"));
+    let (again, last) = (federation.invite(&site("paris")), key());
     identify(&paris).unwrap();
-    let renewed = peer(&federation.enroll(&again, &key()).unwrap().certificate);
+    let renewed = peer(&federation.enroll(&again, &last).unwrap().certificate);
     identify(&renewed).unwrap();
     assert_eq!(refusal(identify(&paris)), Refusal::NotMember);
 
@@ -239,6 +239,15 @@ fn a_certificate_counts_only_while_the_registry_says_so() {
     // Invited again, and not yet enrolled: the old certificate stays invalid.
     let open = federation.invite(&site("paris"));
     assert_eq!(refusal(identify(&renewed)), Refusal::NotMember);
+    // The key that was revoked is not certified again: the old certificate would count with it.
+    assert_eq!(refusal(federation.enroll(&open, &last)), Refusal::RevokedKey);
+    assert_eq!(refusal(identify(&renewed)), Refusal::NotMember);
+    let back = peer(&federation.enroll(&open, &key()).unwrap().certificate);
+    identify(&back).unwrap();
+    // Nor is it after another revocation, of another key.
+    federation.members.revoke(MemberKind::Site, "paris", "admin").unwrap();
+    let open = federation.invite(&site("paris"));
+    assert_eq!(refusal(federation.enroll(&open, &last)), Refusal::RevokedKey);
     let back = peer(&federation.enroll(&open, &key()).unwrap().certificate);
     identify(&back).unwrap();
 
