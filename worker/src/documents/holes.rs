@@ -69,7 +69,9 @@ mod tests {
         let mut at = 0;
         for (what, length) in pieces {
             let bytes: Vec<u8> = match what {
-                'n' => (0..*length).map(|place| (place * place >> 3 & 0xff) as u8 ^ (place % 251) as u8).collect(),
+                'n' => (0..*length)
+                    .map(|place| ((place * place) >> 3).to_le_bytes()[0] ^ (place % 251).to_le_bytes()[0])
+                    .collect(),
                 _ => vec![0; *length],
             };
             if *what != 'h' || !holes {

@@ -231,8 +231,8 @@ mod tests {
         let by_path: Vec<usize> = (0..7).collect();
         // 5 of the third, the copy, 9 of the fifth, 30 of the sixth, and the other copy.
         assert_eq!(repeated(&by_path, u64::MAX), 5 + 10 + 9 + 30 + 20);
-        // From the copy of the first to that of the second there are 150 bytes.
-        assert_eq!(repeated(&by_path, 149), 5 + 10 + 9 + 30);
+        // The copies of the second are 150 bytes apart; what the last shares with the third is nearer.
+        assert_eq!(repeated(&by_path, 149), 5 + 10 + 9 + 30 + 5);
         assert_eq!(repeated(&by_path, 40), 5 + 9 + 30);
         assert_eq!(repeated(&by_path, 9), 0);
         let order = order(&shelf);

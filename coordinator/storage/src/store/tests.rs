@@ -6,6 +6,18 @@ use super::*;
 use crate::journal::{Certified, Event, MemberName, ScanEvent, What};
 use crate::verdict::{self, Decided, Decision};
 
+/// Opens the store in a folder. sled may release its lock a moment after it was closed, from another thread.
+fn opened(folder: &Path, durable: bool) -> Result<Store, Error> {
+    let opened = || match Store::open(&folder.join("store"), &folder.join("journal"), durable) {
+        Err(Error::Locked { .. }) => {
+            std::thread::yield_now();
+            None
+        }
+        opened => Some(opened),
+    };
+    (0..100_000).find_map(|_| opened()).expect("the lock is released")
+}
+
 #[test]
 fn rows_survive_the_process() {
     let folder = tempfile::tempdir().unwrap();
@@ -16,7 +28,7 @@ fn rows_survive_the_process() {
         scope: None,
     };
     let slot = SlotRow { current: 5, pending: 0 };
-    let open = || Store::open(&folder.path().join("store"), &folder.path().join("journal"), true).unwrap();
+    let open = || opened(folder.path(), true).unwrap();
     let store = open();
     let first = store.next_index_id().unwrap();
     store.put_slot(&key, &slot).unwrap();
@@ -56,7 +68,7 @@ fn a_part_of_a_repository_has_a_place_of_its_own() {
 #[test]
 fn a_store_of_another_version_is_refused() {
     let folder = tempfile::tempdir().unwrap();
-    let open = || Store::open(&folder.path().join("store"), &folder.path().join("journal"), false);
+    let open = || opened(folder.path(), false);
     let store = open().unwrap();
     store.put(&Key::Schema, &7_u32).unwrap();
     store.db.flush().unwrap();
@@ -74,15 +86,7 @@ fn a_row_that_is_not_of_the_form_of_its_tree_is_found_when_the_store_is_opened()
     ];
     for (tree, key, value) in rows {
         let folder = tempfile::tempdir().unwrap();
-        // sled may release its lock a moment after it was closed, from another thread.
-        let opened = || match Store::open(&folder.path().join("store"), &folder.path().join("journal"), false) {
-            Err(Error::Locked { .. }) => {
-                std::thread::yield_now();
-                None
-            }
-            opened => Some(opened),
-        };
-        let open = || (0..100_000).find_map(|_| opened()).expect("the lock is released");
+        let open = || opened(folder.path(), false);
         let store = open().unwrap();
         store.tree(tree).insert(key, value).unwrap();
         store.db.flush().unwrap();
