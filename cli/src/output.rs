@@ -18,7 +18,7 @@ use crate::stop::{Stop, Stoppable};
 /// Destination of output.
 pub(crate) type Out<'a> = BufWriter<Stoppable<'a, Box<dyn Write + 'a>>>;
 
-/// Where output goes.
+/// The options for the file of an output.
 #[derive(clap::Args, Clone, Default, Debug)]
 pub(crate) struct OutputArgs {
     /// Write to this file instead of standard output

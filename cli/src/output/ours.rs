@@ -1,4 +1,4 @@
-//! Recognises files that Cognate wrote, by what they contain: only these are replaced without being told to.
+//! Recognises files that Cognate wrote, by their content: only these are replaced without `--force`.
 
 use std::fs::File;
 use std::io::{self, Read as _, Seek as _, SeekFrom};
@@ -6,7 +6,7 @@ use std::path::Path;
 
 use serde_json::Value;
 
-/// What is looked at of a file, at its beginning and at its end.
+/// Bytes that are read at the beginning and at the end of a file.
 const LOOKED_AT_BYTES: u64 = 256 * 1024;
 /// The name of an `SQLite` file of results, at this place of the file.
 const APPLICATION_ID: (usize, &[u8]) = (68, b"Cogn");

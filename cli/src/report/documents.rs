@@ -103,7 +103,7 @@ impl List {
     }
 }
 
-/// What comes again in the order of likeness, in a sentence.
+/// A sentence with the bytes that come again in either order.
 fn sentence(repeated: &RepeatedBytes) -> String {
     let RepeatedBytes { document_bytes, window_bytes, by_likeness, by_path, .. } = *repeated;
     format!(

@@ -83,7 +83,7 @@ pub(super) async fn run(arg: &OperatorArg, args: &LaunchArgs) -> anyhow::Result<
         async move { client.launch_scan(request).await }
     });
     tokio::select! {
-        // What was refused is no scan, and has no id.
+        // A refused launch makes no scan, so there is no id to print.
         launched = launching => drop(launched?),
         () = stop.stopped() => {
             eprintln!("cognate: stopped; if `cognate scan show {id}` knows this scan, it goes on");

@@ -35,7 +35,7 @@ pub(super) async fn show(operator: &Operator, name: &str, format: TableFormat) -
     Ok(if wrong.is_empty() { Exit::Complete } else { Exit::Incomplete })
 }
 
-/// What an administrator should look at, each with its cure.
+/// The problems of a site, each with its cure.
 fn wrong(member: &Member, repositories: &[Repository]) -> Vec<String> {
     let mut wrong = Vec::new();
     match member.status() {

@@ -135,7 +135,7 @@ fn take(block: &mut &[u8]) -> Result<u64, Damaged> {
     Err(Damaged)
 }
 
-/// How many things follow: each has a byte at least, so that a damaged number costs no memory.
+/// Reads the number of items that follow. Each item has at least one byte, so a damaged number reserves no memory.
 fn count(block: &mut &[u8]) -> Result<u64, Damaged> {
     let count = take(block)?;
     if count > COUNT_MAX || count > block.len() as u64 { Err(Damaged) } else { Ok(count) }

@@ -8,7 +8,7 @@ use super::rule::Rule;
 use super::said::{Bearing, Word};
 use super::{Keep, Left, Why};
 
-/// What the verdicts on a whole group mean together.
+/// The effect of all verdicts on a group as a whole.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) enum OnAll {
     /// The rules decide.
@@ -166,7 +166,7 @@ impl<'d, D: Placed> Compared<'d, D> {
         Compared { document, goes, asked: Cell::new((0, 0)) }
     }
 
-    /// What a rule, the one at this place, says of the document alone.
+    /// The judgement of the rule at this place about the document alone.
     fn is_preferred(&self, rule: &Rule, place: usize) -> Option<bool> {
         let Some(bit) = 1_u64.checked_shl(u32::try_from(place).unwrap_or(u32::MAX)) else {
             return rule.prefers_alone(self.document);

@@ -1,4 +1,4 @@
-//! What rules and decisions need of a document: it comes from a report, or is unpacked for a preview.
+//! The fields of a document that rules and decisions read. They come from a report, or are unpacked for a preview.
 
 use std::cmp::Ordering;
 
