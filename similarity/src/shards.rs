@@ -6,6 +6,7 @@
 use std::cmp::Reverse;
 use std::collections::BinaryHeap;
 use std::num::NonZeroU32;
+use std::sync::Arc;
 
 use cognate_fingerprint::Tag;
 
@@ -77,10 +78,10 @@ impl Shards for MemoryShards {
     }
 }
 
-/// The content of each ordinal of a run, four bytes apiece.
+/// The content of each ordinal of a run, four bytes apiece. The runs of an index share one.
 #[derive(Clone, PartialEq, Eq, Debug, Default)]
 pub struct ContentMap {
-    contents: Vec<u32>,
+    contents: Arc<[u32]>,
 }
 
 /// Represents "not in this analysis"; no content has this number, see [`crate::CONTENTS_MAX`].

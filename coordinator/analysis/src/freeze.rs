@@ -1,8 +1,9 @@
 //! The frozen set: the documents and contents that a scan is about, numbered so that the numbers say nothing of the order
 //! in which they came.
 
-use std::collections::{BTreeSet, HashMap};
-use std::sync::Arc;
+mod gathering;
+
+use std::collections::HashMap;
 
 use cognate_fingerprint::{ContentDigest, ContentSketch, Method, Tag, View};
 use cognate_proto::batch::DocumentState;
@@ -10,14 +11,15 @@ use cognate_proto::name::{PartyName, RepositoryName, SiteName};
 use cognate_proto::path::DocumentPath;
 use cognate_proto::selection::{Facts, Selection, SelectionRule};
 use cognate_proto::v1::SyncSummary;
-use cognate_similarity::{ContentIndex, ContentMap, RunInput, RunShards};
+use cognate_similarity::{ContentIndex, RunInput, RunShards};
 
+use self::gathering::{Gathered, Gathering, Ordinals};
 use crate::error::Error;
 use crate::part::{Choice, Part};
 use crate::versions::Versions;
 use cognate_storage::indexes::Indexes;
 use cognate_storage::store::{FrozenRow, IndexId, ScanRow};
-use cognate_storage::{Index, IndexedContent, IndexedDocument};
+use cognate_storage::{Index, IndexedContent};
 
 /// All that is compared. Documents are ordered by (site, repository, path); contents by digest.
 pub(crate) struct Frozen {
@@ -70,7 +72,7 @@ pub(crate) struct FrozenRoot {
 }
 
 /// By what both sides know that an index is what its site sent.
-#[derive(Clone, Copy)]
+#[derive(Clone, Copy, Default)]
 pub(crate) struct Evidence {
     /// Chosen at random by the site when it began the index.
     pub(crate) epoch: u64,
@@ -80,6 +82,15 @@ pub(crate) struct Evidence {
     pub(crate) head: [u8; 32],
     /// The root that both sides arrived at.
     pub(crate) root: [u8; 32],
+}
+
+impl Evidence {
+    fn take(&mut self, index: &Index) {
+        self.batches = index.sequence();
+        self.body_bytes = index.body_bytes();
+        self.head = index.head();
+        self.root = index.root().to_bytes();
+    }
 }
 
 /// A document that was read.
@@ -143,19 +154,6 @@ impl FrozenContent {
     }
 }
 
-/// The numbers of the contents.
-struct Numbers {
-    of_digest: HashMap<ContentDigest, u32>,
-    versions: Versions,
-}
-
-impl Numbers {
-    /// The number of a content, as an index has it.
-    fn get(&self, digest: ContentDigest, content: &IndexedContent) -> Option<u32> {
-        self.of_digest.get(&self.versions.digest(digest, content)).copied()
-    }
-}
-
 /// The other layer of a scan over bytes and text.
 #[derive(Clone, Copy)]
 pub(crate) enum Beside<'a> {
@@ -191,7 +189,7 @@ impl Frozen {
         read.chain(self.unread.iter().map(|(root, path, _)| (*root, path.as_bytes())))
     }
 
-    /// Puts the indexes of a layer of a frozen scan together.
+    /// Puts the indexes of a layer of a frozen scan together, one in memory at a time.
     pub(crate) fn build(
         indexes: &Indexes,
         (row, layer): (&ScanRow, usize),
@@ -201,37 +199,52 @@ impl Frozen {
     ) -> Result<Frozen, Error> {
         let mut rows: Vec<&FrozenRow> = row.frozen_of(layer).collect();
         rows.sort_by(|a, b| (&a.site, &a.repository).cmp(&(&b.site, &b.repository)));
-        let loaded = rows
-            .iter()
-            .map(|row| indexes.load(IndexId(row.index), row.sequence))
-            .collect::<Result<Vec<Arc<Index>>, _>>()?;
-        let mut frozen = Frozen {
-            roots: roots(indexes, &rows, &loaded)?,
-            documents: Vec::new(),
-            contents: Vec::new(),
-            unread: Vec::new(),
-            bare: Vec::new(),
-            messages: Vec::new(),
-            shards: RunShards::new(Vec::new()),
-            set_aside: Vec::new(),
-            renamed: HashMap::new(),
-        };
+        let mut roots = roots(indexes, &rows)?;
         let bytes = match beside {
             Beside::Bytes(bytes) => Some(bytes.files()),
             Beside::Nothing | Beside::Text(..) => None,
         };
         let choice = Choice::new(method.view(), selection, bytes);
-        let numbers = frozen.number_contents(&loaded, &choice, method.capabilities().has_chunks());
-        for (root, index) in (0..).zip(&loaded) {
-            frozen.take_documents(root, index, &numbers, &choice);
+        let has_chunks = method.capabilities().has_chunks();
+        let (mut versions, mut are_decided) = (Versions::default(), false);
+        let (found, ordinals) = loop {
+            let mut gathering = Gathering::new(&choice, has_chunks, &versions);
+            for (root, number) in roots.iter_mut().zip(0..) {
+                let row = rows[usize::from(number)];
+                let index = indexes.load(IndexId(row.index), row.sequence)?;
+                root.evidence.take(&index);
+                gathering.take(number, &index);
+                indexes.unload(IndexId(row.index));
+            }
+            let disputed = std::mem::take(&mut gathering.found.disputed);
+            if disputed.is_empty() || are_decided {
+                break gathering.finish();
+            }
+            // It is rare that sites contradict each other: then all documents are gathered once more.
+            drop(gathering);
+            let sites: Vec<u16> = roots.iter().map(|root| root.site_number).collect();
+            let load = |root: usize| Ok::<_, Error>(indexes.load(IndexId(rows[root].index), rows[root].sequence)?);
+            (versions, are_decided) = (Versions::of(&disputed, &sites, load)?, true);
+        };
+        for (root, contradicted) in roots.iter_mut().zip(&versions.contradicted) {
+            root.contradicted = *contradicted;
         }
+        let Gathered { documents, contents, unread, bare, messages, renamed, .. } = found;
+        let mut frozen = Frozen {
+            roots,
+            documents,
+            contents,
+            unread,
+            bare,
+            messages,
+            shards: RunShards::new(Vec::new()),
+            set_aside: Vec::new(),
+            renamed,
+        };
         if let Beside::Text(layer, view) = beside {
             frozen.leave_to_text(indexes, row, (layer, view))?;
         }
-        frozen.take_runs(indexes, &rows, &loaded, &numbers)?;
-        for row in rows {
-            indexes.unload(IndexId(row.index));
-        }
+        frozen.take_runs(indexes, &rows, ordinals)?;
         Ok(frozen)
     }
 
@@ -248,79 +261,6 @@ impl Frozen {
         Ok(())
     }
 
-    /// Numbers the contents of the selected documents in the order of their digests.
-    fn number_contents(&mut self, loaded: &[Arc<Index>], choice: &Choice<'_>, has_chunks: bool) -> Numbers {
-        let mut contents: HashMap<ContentDigest, FrozenContent> = HashMap::new();
-        let mut disputed = BTreeSet::new();
-        each_selected(loaded, choice, |digest, content| {
-            let first = contents.entry(digest).or_insert_with(|| FrozenContent::of(digest, content, has_chunks));
-            // Of several sites that have a content, some may send no sketches.
-            if first.sketch.is_empty() {
-                first.sketch = content.sketch;
-            }
-            if first.chunks_digest != content.chunks_digest {
-                disputed.insert(digest);
-            }
-        });
-        let sites: Vec<u16> = self.roots.iter().map(|root| root.site_number).collect();
-        let versions = Versions::of(&disputed, &sites, loaded);
-        if !disputed.is_empty() {
-            contents.retain(|digest, _| !disputed.contains(digest));
-            each_selected(loaded, choice, |at_site, content| {
-                let digest = versions.digest(at_site, content);
-                if digest != at_site {
-                    self.renamed.insert(digest, at_site);
-                }
-                contents.entry(digest).or_insert_with(|| FrozenContent::of(digest, content, has_chunks));
-            });
-        }
-        for (root, contradicted) in self.roots.iter_mut().zip(&versions.contradicted) {
-            root.contradicted = *contradicted;
-        }
-        self.contents = contents.into_values().collect();
-        self.contents.sort_unstable_by_key(|content| content.digest);
-        let number = |(number, content): (usize, &FrozenContent)| {
-            (content.digest, u32::try_from(number).expect("fewer than 2^32 contents"))
-        };
-        Numbers { of_digest: self.contents.iter().enumerate().map(number).collect(), versions }
-    }
-
-    fn take_documents(&mut self, root: u16, index: &Index, numbers: &Numbers, choice: &Choice<'_>) {
-        for (path, document) in &index.documents {
-            let content = document.content.and_then(|digest| index.contents.get_key_value(&digest));
-            if !choice.takes((root, index, path), content.map(|(_, content)| content.size_bytes)) {
-                continue;
-            }
-            if document.content.is_none() {
-                self.take_without_content(root, choice.part(index, path), path, document);
-            } else if let Some(number) = content.and_then(|(digest, content)| numbers.get(*digest, content)) {
-                if let Some(hash) = document.message_id_hash {
-                    self.messages.push((index32(self.documents.len()), hash));
-                }
-                self.documents.push(FrozenDocument {
-                    root,
-                    path: path.clone(),
-                    content: ContentIndex(number),
-                    modified: document.modified,
-                    changing: document.state == DocumentState::Changing,
-                    recognised: document.state == DocumentState::Recognised,
-                    part: choice.part(index, path),
-                    control: false,
-                });
-            }
-        }
-    }
-
-    fn take_without_content(&mut self, root: u16, part: Part, path: &DocumentPath, document: &IndexedDocument) {
-        let is_container = match document.state {
-            DocumentState::Container => true,
-            DocumentState::NoText => false,
-            state => return self.unread.push((root, path.clone(), state)),
-        };
-        let (path, message_id_hash) = (path.clone(), document.message_id_hash);
-        self.bare.push(BareDocument { root, path, is_container, part, message_id_hash });
-    }
-
     /// Leaves the documents for which text speaks to the layer of text: what programs pack around the words, or mark them up
     /// with, relates documents that have nothing to say to each other.
     fn leave_to_text(&mut self, indexes: &Indexes, row: &ScanRow, (layer, view): (usize, View)) -> Result<(), Error> {
@@ -330,8 +270,13 @@ impl Frozen {
                 (root.site.as_str(), root.repository.as_str()) == (text.site.as_str(), text.repository.as_str())
             };
             let place = self.roots.iter().position(is_root);
-            for document in self.documents.iter().filter(|document| Some(usize::from(document.root)) == place) {
-                let state = index.documents.get(&document.path).map(|document| document.state);
+            let of_root = self.documents.iter().filter(|document| Some(usize::from(document.root)) == place);
+            // Both are in the order of paths.
+            let mut texts = index.documents.iter().peekable();
+            for document in of_root {
+                while texts.next_if(|(path, _)| *path < document.path).is_some() {}
+                let text = texts.peek().filter(|(path, _)| *path == document.path);
+                let state = text.map(|(_, text)| text.state);
                 let content = &mut self.contents[document.content.0 as usize];
                 content.spoken_for |= state.is_some_and(|state| is_for_text(view, state));
                 content.counts_as_text |= view == View::Office && state.is_some_and(DocumentState::is_read_as_text);
@@ -343,46 +288,14 @@ impl Frozen {
 
     /// Opens the runs. A content that several indexes have is counted through the first of them alone; one for which text
     /// speaks is counted through none.
-    fn take_runs(
-        &mut self,
-        indexes: &Indexes,
-        rows: &[&FrozenRow],
-        loaded: &[Arc<Index>],
-        numbers: &Numbers,
-    ) -> Result<(), Error> {
-        let mut taken = vec![false; self.contents.len()];
-        for (row, index) in rows.iter().zip(loaded) {
+    fn take_runs(&mut self, indexes: &Indexes, rows: &[&FrozenRow], ordinals: Vec<Ordinals>) -> Result<(), Error> {
+        let mut taken: Vec<bool> = self.contents.iter().map(|content| content.spoken_for).collect();
+        for (row, own) in rows.iter().zip(ordinals) {
             let (runs, ordinals) = indexes.runs(IndexId(row.index), row.sequence)?;
-            let mut map: Vec<Option<ContentIndex>> = vec![None; index.ordinals().max(ordinals) as usize];
-            for (digest, content) in &index.contents {
-                let Some(number) = numbers.get(*digest, content) else { continue };
-                if self.contents[number as usize].spoken_for {
-                    continue;
-                }
-                if !std::mem::replace(&mut taken[number as usize], true) {
-                    map[content.ordinal as usize] = Some(ContentIndex(number));
-                }
-            }
-            let map: ContentMap = map.into_iter().collect();
-            for run in runs {
-                self.shards.runs.push(RunInput { run, contents: map.clone() });
-            }
+            let map = own.map(ordinals, &mut taken);
+            self.shards.runs.extend(runs.into_iter().map(|run| RunInput { run, contents: map.clone() }));
         }
         Ok(())
-    }
-}
-
-/// Hands over the content of each selected document of each index, in order.
-fn each_selected(loaded: &[Arc<Index>], choice: &Choice<'_>, mut each: impl FnMut(ContentDigest, &IndexedContent)) {
-    for (root, index) in (0..).zip(loaded) {
-        for (path, document) in &index.documents {
-            let content = document.content.and_then(|digest| index.contents.get_key_value(&digest));
-            if let Some((digest, content)) = content
-                && choice.takes((root, index, path), Some(content.size_bytes))
-            {
-                each(*digest, content);
-            }
-        }
     }
 }
 
@@ -408,7 +321,8 @@ fn index32(place: usize) -> u32 {
     u32::try_from(place).expect("fewer than 2^32 documents")
 }
 
-fn roots(indexes: &Indexes, rows: &[&FrozenRow], loaded: &[Arc<Index>]) -> Result<Vec<FrozenRoot>, Error> {
+/// The roots, whose evidence is not taken yet.
+fn roots(indexes: &Indexes, rows: &[&FrozenRow]) -> Result<Vec<FrozenRoot>, Error> {
     let (mut sites, mut parties) = (Vec::new(), Vec::new());
     rows.iter().for_each(|row| {
         sites.push(row.site.clone());
@@ -423,25 +337,17 @@ fn roots(indexes: &Indexes, rows: &[&FrozenRow], loaded: &[Arc<Index>]) -> Resul
         u16::try_from(place).expect("sites are few")
     };
     let invalid = |error: cognate_proto::name::NameError| Error::Invalid(error.to_string());
-    rows.iter()
-        .zip(loaded)
-        .map(|(row, index)| {
-            Ok(FrozenRoot {
-                site_number: place(&sites, &row.site),
-                party_number: place(&parties, &row.party),
-                party: row.party.parse().map_err(invalid)?,
-                site: row.site.parse().map_err(invalid)?,
-                repository: row.repository.parse().map_err(invalid)?,
-                summary: row.summary.clone().unwrap_or_default(),
-                contradicted: 0,
-                evidence: Evidence {
-                    epoch: indexes.epoch(IndexId(row.index))?,
-                    batches: index.sequence(),
-                    body_bytes: index.body_bytes(),
-                    head: index.head(),
-                    root: index.root().to_bytes(),
-                },
-            })
+    let root = |row: &&FrozenRow| {
+        Ok(FrozenRoot {
+            site_number: place(&sites, &row.site),
+            party_number: place(&parties, &row.party),
+            party: row.party.parse().map_err(invalid)?,
+            site: row.site.parse().map_err(invalid)?,
+            repository: row.repository.parse().map_err(invalid)?,
+            summary: row.summary.clone().unwrap_or_default(),
+            contradicted: 0,
+            evidence: Evidence { epoch: indexes.epoch(IndexId(row.index))?, ..Evidence::default() },
         })
-        .collect()
+    };
+    rows.iter().map(root).collect()
 }

@@ -27,8 +27,7 @@ impl Part {
     /// index holds it as well: a folder may have such a name.
     pub(crate) fn of<'p>(view: View, index: &Index, path: &'p DocumentPath) -> (Part, &'p [u8]) {
         let bytes = path.as_bytes();
-        let is_known =
-            |before: &[u8]| DocumentPath::new(before).is_ok_and(|before| index.documents.contains_key(&before));
+        let is_known = |before: &[u8]| DocumentPath::new(before).is_ok_and(|before| index.documents.contains(&before));
         let ends = bytes.windows(INSIDE.len()).enumerate().filter(|(_, name)| *name == INSIDE.as_bytes());
         match ends.map(|(end, _)| &bytes[..end]).find(|before| is_known(before)) {
             None => (Part::File, bytes),

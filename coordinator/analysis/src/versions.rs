@@ -5,7 +5,7 @@
 //! version of most sites keeps the digest; the others get one that follows from their chunks. Who differs is counted, and named in
 //! the report.
 
-use std::collections::{BTreeMap, BTreeSet, HashMap, HashSet};
+use std::collections::{BTreeMap, BTreeSet, HashMap};
 use std::sync::Arc;
 
 use cognate_fingerprint::ContentDigest;
@@ -28,20 +28,24 @@ pub(crate) struct Versions {
 }
 
 impl Versions {
-    /// Decides about the contents whose digests are `disputed`. Each root has the number of its site.
-    pub(crate) fn of(disputed: &BTreeSet<ContentDigest>, sites: &[u16], loaded: &[Arc<Index>]) -> Versions {
+    /// Decides about the contents whose digests are `disputed`. Each root has the number of its site; `load` gives its index.
+    pub(crate) fn of<E>(
+        disputed: &BTreeSet<ContentDigest>,
+        sites: &[u16],
+        load: impl Fn(usize) -> Result<Arc<Index>, E>,
+    ) -> Result<Versions, E> {
         let mut versions = Versions { contradicted: vec![0; sites.len()], ..Versions::default() };
-        if disputed.is_empty() {
-            return versions;
+        let mut holders: BTreeMap<ContentDigest, Vec<(usize, ChunksDigest)>> = BTreeMap::new();
+        for root in 0..sites.len() {
+            let index = load(root)?;
+            let live = index.live();
+            for digest in disputed.iter().filter(|digest| live.contains(digest)) {
+                let version = index.contents.get(digest).map(|content| (root, content.chunks_digest));
+                holders.entry(*digest).or_default().extend(version);
+            }
         }
-        let live: Vec<HashSet<ContentDigest>> = loaded.iter().map(|index| index.live()).collect();
-        for digest in disputed {
-            let holds = |root: &usize| live[*root].contains(digest);
-            let version = |root: usize| Some((root, loaded[root].contents.get(digest)?.chunks_digest));
-            let holders: Vec<_> = (0..sites.len()).filter(holds).filter_map(version).collect();
-            versions.decide(*digest, &holders, sites);
-        }
-        versions
+        holders.iter().for_each(|(digest, holders)| versions.decide(*digest, holders, sites));
+        Ok(versions)
     }
 
     /// Decides about one content, of which each root has a version.

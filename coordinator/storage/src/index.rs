@@ -1,6 +1,9 @@
 //! An index in memory: the documents and contents that the batches of one epoch add up to.
 
-use std::collections::{BTreeMap, HashMap, HashSet};
+mod contents;
+mod documents;
+
+use std::collections::HashSet;
 
 use cognate_fingerprint::{Content, ContentDigest, ContentSketch};
 use cognate_proto::batch::{Batch, DocumentRow, DocumentState, FEATURE_WEIGHT_MAX};
@@ -9,23 +12,23 @@ use cognate_proto::limits::WINDOW_BATCHES;
 use cognate_proto::path::DocumentPath;
 use cognate_proto::v1::ChunkTable;
 
+pub use self::contents::Contents;
+pub use self::documents::Documents;
 use crate::error::Error;
 use crate::segment::BaseRecord;
 
 /// Digests of batches in memory, 16 bytes each; beyond it those of the last window stay.
 const DIGESTS_MAX: usize = 1 << 16;
-/// Memory for a document, next to its path: a row of a tree that is mostly two thirds full, and an allocation.
-const DOCUMENT_BYTES: u64 = 160;
-/// Memory for a content: a row of a table that is half full or more.
-const CONTENT_BYTES: u64 = 220;
+/// Memory for a content: a row, and its place in a table that is half full or more.
+const CONTENT_BYTES: u64 = 155;
 
 /// The state of an index after some batch.
 #[derive(Default)]
 pub struct Index {
     /// The documents by their paths.
-    pub documents: BTreeMap<DocumentPath, IndexedDocument>,
+    pub documents: Documents,
     /// The contents by their digests.
-    pub contents: HashMap<ContentDigest, IndexedContent>,
+    pub contents: Contents,
     /// The content that is arriving in parts, if one is. A worker sends one after the other: another one's first part
     /// says that the last was given up.
     upload: Option<(u64, Upload)>,
@@ -153,7 +156,7 @@ impl Index {
     /// About the memory that it takes.
     pub(crate) fn memory_bytes(&self) -> u64 {
         let (documents, contents) = (self.documents.len() as u64, self.contents.len() as u64);
-        documents * DOCUMENT_BYTES + self.name_bytes + contents * CONTENT_BYTES + self.digests.len() as u64 * 16
+        Documents::memory_bytes(documents, self.name_bytes) + contents * CONTENT_BYTES + self.digests.len() as u64 * 16
     }
 
     /// The root over documents and contents.
@@ -187,7 +190,7 @@ impl Index {
     pub(crate) fn base(&self, live: &HashSet<ContentDigest>) -> BaseRecord {
         let mut dropped = self.root;
         for (path, document) in &self.documents {
-            dropped.remove(RowHash::of_document(&document.row(path)));
+            dropped.remove(RowHash::of_document(&document.row(&path)));
         }
         for (digest, content) in self.contents.iter().filter(|(digest, _)| live.contains(*digest)) {
             dropped.remove(content.row_hash(*digest));
@@ -203,7 +206,7 @@ impl Index {
 
     /// The contents that a document has.
     pub fn live(&self) -> HashSet<ContentDigest> {
-        self.documents.values().filter_map(|document| document.content).collect()
+        self.documents.iter().filter_map(|(_, document)| document.content).collect()
     }
 
     /// About what the documents and contents take in a segment, with `live` contents alone.
@@ -217,7 +220,7 @@ impl Index {
     }
 
     fn weight_of(&self, counts: impl Fn(&ContentDigest) -> bool) -> u64 {
-        let documents: u64 = self.documents.keys().map(|path| path.as_bytes().len() as u64 + 24).sum();
+        let documents = self.name_bytes + 24 * self.documents.len() as u64;
         let contents = self.contents.iter().filter(|(digest, _)| counts(digest));
         documents
             + contents
@@ -247,7 +250,7 @@ impl Index {
     /// The contents that documents of the batch refer to and that are neither here nor in it.
     pub(crate) fn unknown_contents(&self, batch: &Batch) -> Vec<ContentDigest> {
         let missing = |digest: &ContentDigest| {
-            !self.contents.contains_key(digest)
+            !self.contents.contains(digest)
                 && !batch.contents.iter().any(|content| content.digest == *digest)
                 && !batch.parts.iter().any(|part| part.end.is_some_and(|end| end.digest == *digest))
         };
@@ -349,10 +352,9 @@ impl Index {
 
     /// A repeated content keeps its first ordinal; the postings of the second belong to no content.
     fn add_content(&mut self, digest: ContentDigest, facts: IndexedContent) {
-        self.contents.entry(digest).or_insert_with(|| {
+        if self.contents.add(digest, facts) {
             self.root.add(facts.row_hash(digest));
-            facts
-        });
+        }
     }
 
     fn add_document(&mut self, row: &DocumentRow) {

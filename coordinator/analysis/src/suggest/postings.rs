@@ -32,7 +32,7 @@ impl Postings {
             let index = indexes.load(*id, *sequence)?;
             let (runs, ordinals) = indexes.runs(*id, *sequence)?;
             let mut map: Vec<Option<ContentIndex>> = vec![None; index.ordinals().max(ordinals) as usize];
-            for (digest, content) in &index.contents {
+            for (digest, content) in index.contents.iter() {
                 let number = match wanted {
                     None => content.ordinal,
                     Some(wanted) => match wanted.get(digest) {

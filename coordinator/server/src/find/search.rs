@@ -96,14 +96,15 @@ impl<'a> Search<'a> {
             }
             self.take(&open, number, found);
         }
-        let read = open.index.documents.values().filter(|document| document.content.is_some()).count();
         let bare = |state| matches!(state, DocumentState::NoText | DocumentState::Container);
-        let without = open.index.documents.values().filter(|document| document.content.is_none());
-        Ok(Some(Searched {
-            documents: read as u64,
-            unread: without.filter(|document| !bare(document.state)).count() as u64,
-            sealed: indexes.sealed_at(open.sealed.id)?,
-        }))
+        let mut searched = Searched { documents: 0, unread: 0, sealed: indexes.sealed_at(open.sealed.id)? };
+        for (_, document) in &open.index.documents {
+            match document.content {
+                Some(_) => searched.documents += 1,
+                None => searched.unread += u64::from(!bare(document.state)),
+            }
+        }
+        Ok(Some(searched))
     }
 
     fn open<'k>(&self, key: &'k SlotKey, party: &'k str, sealed: Sealed) -> Result<Open<'k>, Error> {
@@ -234,7 +235,7 @@ impl<'a> Search<'a> {
                     holders.push(Holder {
                         site: open.key.site.clone(),
                         repository: open.key.repository.clone(),
-                        path: path.clone(),
+                        path,
                         modified: document.modified,
                         party: open.party.to_owned(),
                     });

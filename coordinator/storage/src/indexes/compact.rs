@@ -102,7 +102,7 @@ impl Indexes {
             compacted.keep(batch, &mut ordinals, &is_live)
         })?;
         for (path, document) in &index.documents {
-            compacted.batch.document(document.row(path));
+            compacted.batch.document(document.row(&path));
             compacted.flush_if(BatchBuilder::is_full)?;
         }
         compacted.flush_if(|_| true)?;

@@ -425,7 +425,8 @@ fn an_index_that_takes_too_much_memory_is_read_again_when_a_scan_needs_it() {
         fixture.indexes.keep_loaded(IndexId(id), Index::default());
     }
     assert_eq!(loaded(), 3);
-    index.pretend_name_bytes(super::LOADED_BYTES_MAX + 1);
+    // A quarter of the bytes of paths is in memory.
+    index.pretend_name_bytes(4 * (super::LOADED_BYTES_MAX + 1));
     fixture.indexes.keep_loaded(IndexId(4), index);
     assert_eq!(loaded(), 3, "the largest makes way");
 }

@@ -169,7 +169,7 @@ impl IndexWriter {
     /// The amounts of the site with a batch.
     fn held_with(&self, batch: &Batch, body_bytes: u64) -> Held {
         let rows = batch.documents.iter().filter(|row| row.state != DocumentState::Removed);
-        let new = rows.filter(|row| !self.index.documents.contains_key(&row.path));
+        let new = rows.filter(|row| !self.index.documents.contains(&row.path));
         let more = new.fold(Held::default(), |more, row| {
             more.and(&Held { documents: 1, name_bytes: row.path.as_bytes().len() as u64, ..Held::default() })
         });
