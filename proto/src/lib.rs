@@ -2,8 +2,8 @@
 //!
 //! The `.proto` files are the source, [`v1`] is generated from them and committed. Next to it are the types that the
 //! daemons work with: names and paths that exist only if they are valid ([`name`], [`path`]), batches that are checked
-//! as they are taken apart ([`batch`]), the digest by which both ends see that they hold the same index
-//! ([`index_digest`]), and every limit of the wire in one file ([`limits`]).
+//! as they are taken apart ([`batch`]), the documents of an index ([`documents`]) and the digest by which both ends see that they hold
+//! the same ([`index_digest`]), and every limit of the wire in one file ([`limits`]).
 //!
 //! Certificates identify the peer ([`identity`]); a member gets one for an invitation ([`invitation`]). Workers and
 //! operators connect to the coordinator in the same way ([`dial`]).
@@ -13,6 +13,7 @@
 pub mod batch;
 pub mod clock_times;
 pub mod dial;
+pub mod documents;
 pub mod file_hash;
 pub mod fine;
 pub mod identity;

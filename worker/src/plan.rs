@@ -10,10 +10,10 @@
 //! 3. [`RemovalRules::is_removed`], after the walk, for every path that was sent and not seen.
 
 use cognate_proto::batch::DocumentState;
+use cognate_proto::documents::IndexedDocument;
 use cognate_proto::path::{DocumentPath, INSIDE};
 use cognate_proto::selection::{Facts, Selection};
 
-use crate::records::sent_state::document::SentDocument;
 use crate::records::stamp::Stamp;
 
 /// The metadata of a path at the time of the walk.
@@ -101,7 +101,7 @@ pub(crate) enum SendStep {
 }
 
 /// The sending of a row, by the row that was sent before.
-pub(crate) fn send_step(sent: Option<SentDocument>, row: &SentDocument, is_content_sent: bool) -> SendStep {
+pub(crate) fn send_step(sent: Option<IndexedDocument>, row: &IndexedDocument, is_content_sent: bool) -> SendStep {
     match (sent, row.content) {
         (Some(sent), _) if sent == *row => SendStep::Keep,
         (_, Some(_)) if !is_content_sent => SendStep::ContentAndRow,

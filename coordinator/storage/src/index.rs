@@ -1,19 +1,17 @@
 //! An index in memory: the documents and contents that the batches of one epoch add up to.
 
 mod contents;
-mod documents;
 
 use std::collections::HashSet;
 
 use cognate_fingerprint::{Content, ContentDigest, ContentSketch};
 use cognate_proto::batch::{Batch, DocumentRow, DocumentState, FEATURE_WEIGHT_MAX};
+use cognate_proto::documents::{Documents, IndexedDocument};
 use cognate_proto::index_digest::{IndexDigest, RowHash};
 use cognate_proto::limits::WINDOW_BATCHES;
-use cognate_proto::path::DocumentPath;
 use cognate_proto::v1::ChunkTable;
 
 pub use self::contents::Contents;
-pub use self::documents::Documents;
 use crate::error::Error;
 use crate::segment::BaseRecord;
 
@@ -47,27 +45,6 @@ pub struct Index {
     /// Bytes of the paths of all documents.
     name_bytes: u64,
     next_ordinal: u32,
-}
-
-/// A document's row without its path.
-#[derive(Clone, Copy, Debug)]
-pub struct IndexedDocument {
-    /// The state of the document: read, or the reason why not.
-    pub state: DocumentState,
-    /// The digest of its content; none where it could not be read.
-    pub content: Option<ContentDigest>,
-    /// Time of the last modification; seconds since 1970, 0: the document was not read.
-    pub modified: i64,
-    /// Of a message, if its site sends it.
-    pub message_id_hash: Option<[u8; 16]>,
-}
-
-impl IndexedDocument {
-    /// The row with its path.
-    pub(crate) fn row(&self, path: &DocumentPath) -> DocumentRow {
-        let IndexedDocument { state, content, modified, message_id_hash } = *self;
-        DocumentRow { path: path.clone(), state, content, modified, message_id_hash }
-    }
 }
 
 /// Facts about a content besides its chunks.
@@ -189,8 +166,8 @@ impl Index {
     /// Returns the rest of the batches so far for a compaction that drops the contents that are not `live`.
     pub(crate) fn base(&self, live: &HashSet<ContentDigest>) -> BaseRecord {
         let mut dropped = self.root;
-        for (path, document) in &self.documents {
-            dropped.remove(RowHash::of_document(&document.row(&path)));
+        for (path, document) in self.documents.iter() {
+            dropped.remove(RowHash::of_document(&document.with_path(path)));
         }
         for (digest, content) in self.contents.iter().filter(|(digest, _)| live.contains(*digest)) {
             dropped.remove(content.row_hash(*digest));
@@ -366,14 +343,12 @@ impl Index {
             self.root.add(RowHash::of_document(row));
             // The sizes come from a site and cannot be trusted, not even to add up.
             self.size_bytes = self.size_bytes.wrapping_add(self.size_of(row.content));
-            let DocumentRow { state, content, modified, message_id_hash, .. } = *row;
-            let document = IndexedDocument { state, content, modified, message_id_hash };
-            let before = self.documents.insert(row.path.clone(), document);
+            let before = self.documents.insert(row.path.clone(), IndexedDocument::from(row));
             self.name_bytes += if before.is_none() { row.path.as_bytes().len() as u64 } else { 0 };
             before
         };
         if let Some(before) = before {
-            self.root.remove(RowHash::of_document(&before.row(&row.path)));
+            self.root.remove(RowHash::of_document(&before.with_path(row.path.clone())));
             self.size_bytes = self.size_bytes.wrapping_sub(self.size_of(before.content));
         }
     }
@@ -428,6 +403,7 @@ impl Iterator for Chunks<'_> {
 mod tests {
     use cognate_fingerprint::{Chunk, Tag};
     use cognate_proto::batch::BatchBuilder;
+    use cognate_proto::path::DocumentPath;
 
     use super::*;
 

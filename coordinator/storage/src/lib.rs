@@ -31,4 +31,4 @@ pub mod verdict;
 pub use fail;
 
 pub use error::{Error, ErrorKind, engine_kind};
-pub use index::{Contents, Documents, Index, IndexedContent, IndexedDocument};
+pub use index::{Contents, Index, IndexedContent};

@@ -46,13 +46,13 @@ fn path(text: &str) -> DocumentPath {
 }
 
 /// The row of a document with this stamp: its content depends on the version only.
-fn row(stamp: Stamp) -> SentDocument {
+fn row(stamp: Stamp) -> IndexedDocument {
     let digest = ContentDigest([u8::try_from(stamp.inode).unwrap(); 16]);
-    SentDocument { state: DocumentState::Read, content: Some(digest), modified: 1, message_id_hash: None }
+    IndexedDocument { state: DocumentState::Read, content: Some(digest), modified: 1, message_id_hash: None }
 }
 
-fn unreadable(state: DocumentState) -> SentDocument {
-    SentDocument::from(&cognate_proto::batch::DocumentRow::without_content(path("x"), state))
+fn unreadable(state: DocumentState) -> IndexedDocument {
+    IndexedDocument::from(&cognate_proto::batch::DocumentRow::without_content(path("x"), state))
 }
 
 #[test]
@@ -120,7 +120,7 @@ fn a_refinement_reads_only_chosen_documents_that_have_not_changed() {
 #[test]
 fn only_rows_and_contents_that_the_coordinator_does_not_have_are_sent() {
     let (old, new, failed) = (row(stamp(5, 1)), row(stamp(5, 2)), unreadable(DocumentState::PermissionDenied));
-    let check = |sent, row: SentDocument, content_sent, step| {
+    let check = |sent, row: IndexedDocument, content_sent, step| {
         assert_eq!(send_step(sent, &row, content_sent), step, "{sent:?} {row:?} {content_sent}");
     };
     check(None, new, false, SendStep::ContentAndRow);
@@ -128,9 +128,9 @@ fn only_rows_and_contents_that_the_coordinator_does_not_have_are_sent() {
     check(Some(old), new, false, SendStep::ContentAndRow);
     check(Some(old), new, true, SendStep::Row);
     check(Some(new), new, true, SendStep::Keep);
-    check(Some(SentDocument { modified: 9, ..new }), new, true, SendStep::Row);
-    check(Some(SentDocument { message_id_hash: Some([1; 16]), ..new }), new, true, SendStep::Row);
-    check(Some(SentDocument { state: DocumentState::Changing, ..new }), new, true, SendStep::Row);
+    check(Some(IndexedDocument { modified: 9, ..new }), new, true, SendStep::Row);
+    check(Some(IndexedDocument { message_id_hash: Some([1; 16]), ..new }), new, true, SendStep::Row);
+    check(Some(IndexedDocument { state: DocumentState::Changing, ..new }), new, true, SendStep::Row);
     check(Some(old), failed, false, SendStep::Row);
     check(Some(failed), failed, false, SendStep::Keep);
     check(Some(unreadable(DocumentState::Vanished)), failed, false, SendStep::Row);
@@ -221,7 +221,7 @@ fn execute(
     selection: &Selection,
     earlier: &BTreeMap<DocumentPath, Earlier>,
     walked: &BTreeMap<DocumentPath, Walked>,
-) -> (BTreeMap<DocumentPath, Action>, BTreeMap<DocumentPath, SentDocument>) {
+) -> (BTreeMap<DocumentPath, Action>, BTreeMap<DocumentPath, IndexedDocument>) {
     let rules = ReadRules { selection, refines: false };
     let mut index: BTreeMap<_, _> =
         earlier.iter().filter_map(|(path, earlier)| Some((path.clone(), row(earlier.sent?)))).collect();

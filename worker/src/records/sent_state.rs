@@ -5,19 +5,18 @@
 //! time: a log that is older than the coordinator's state is noticed, and the index starts again from the cache, under
 //! another epoch, without reading a document. So does an index whose site now sends sketches and did not, or the other way round.
 
-pub(crate) mod document;
 mod log;
 
-use std::collections::{HashMap, HashSet};
+use std::collections::HashMap;
 use std::io;
 use std::path::Path;
 
 use cognate_fingerprint::{Content, ContentDigest};
 use cognate_proto::batch::{DocumentRow, DocumentState};
+use cognate_proto::documents::{Documents, IndexedDocument};
 use cognate_proto::index_digest::{IndexDigest, RowHash};
 use cognate_proto::path::DocumentPath;
 
-use self::document::SentDocument;
 pub(crate) use self::log::IndexUpload;
 use self::log::{ContentNumbers, Log, LogRecord, SNAPSHOT_ROWS};
 
@@ -27,10 +26,9 @@ pub(crate) struct SentState {
     upload: IndexUpload,
     sequence: u64,
     root: IndexDigest,
-    documents: HashMap<DocumentPath, SentDocument>,
+    /// Those that this sync has come to are seen.
+    documents: Documents,
     contents: HashMap<ContentDigest, ContentNumbers>,
-    /// The documents that this sync has come to.
-    seen: HashSet<DocumentPath>,
     /// Rows written since the log was last replaced.
     rows_logged: usize,
     /// Without a log: a document for each content.
@@ -48,9 +46,8 @@ impl SentState {
             upload,
             sequence: 0,
             root: IndexDigest::default(),
-            documents: HashMap::new(),
+            documents: Documents::default(),
             contents: HashMap::new(),
-            seen: HashSet::new(),
             rows_logged: 0,
             held_files: HashMap::new(),
         }
@@ -86,18 +83,16 @@ impl SentState {
     }
 
     /// The documents that have a content, with it.
-    pub(crate) fn documents_with_content(&self) -> impl Iterator<Item = (&DocumentPath, &ContentDigest)> {
-        self.documents.iter().filter_map(|(path, sent)| Some((path, sent.content.as_ref()?)))
+    pub(crate) fn documents_with_content(&self) -> impl Iterator<Item = (DocumentPath, ContentDigest)> {
+        self.documents.iter().filter_map(|(path, sent)| Some((path, sent.content?)))
     }
 
     /// A document for each chosen content: the first by its path.
     pub(crate) fn documents_with_contents(&self, is_chosen: impl Fn(&ContentDigest) -> bool) -> HeldFiles {
         let mut documents = HeldFiles::new();
+        // They ascend by their paths.
         for (path, content) in self.documents_with_content().filter(|(_, content)| is_chosen(content)) {
-            let first = documents.entry(*content).or_insert_with(|| path.clone());
-            if path < first {
-                first.clone_from(path);
-            }
+            documents.entry(content).or_insert(path);
         }
         documents
     }
@@ -109,7 +104,7 @@ impl SentState {
 
     /// True if the index has a row for the path.
     pub(crate) fn contains(&self, path: &DocumentPath) -> bool {
-        self.documents.contains_key(path)
+        self.documents.contains(path)
     }
 
     /// The epoch of the index.
@@ -167,11 +162,8 @@ impl SentState {
     }
 
     /// The row of a document in the index. The document counts as seen by this sync.
-    pub(crate) fn see(&mut self, path: &DocumentPath) -> Option<SentDocument> {
-        if self.log.is_some() {
-            self.seen.insert(path.clone());
-        }
-        self.documents.get(path).copied()
+    pub(crate) fn see(&mut self, path: &DocumentPath) -> Option<IndexedDocument> {
+        self.documents.see(path)
     }
 
     /// The size of a document in the index, if it has a content.
@@ -192,8 +184,13 @@ impl SentState {
         }
     }
 
-    /// Adds a document to the batch that is being filled, or removes it from the index.
+    /// Adds a document to the batch that is being filled, or removes it from the index. It counts as seen by this sync.
     pub(crate) fn add_document(&mut self, row: &DocumentRow) {
+        self.put_document(row);
+        self.documents.see(&row.path);
+    }
+
+    fn put_document(&mut self, row: &DocumentRow) {
         let removed = row.state == DocumentState::Removed;
         if !removed {
             self.root.add(RowHash::of_document(row));
@@ -206,7 +203,7 @@ impl SentState {
         }
         let earlier = match removed {
             true => self.documents.remove(&row.path),
-            false => self.documents.insert(row.path.clone(), SentDocument::from(row)),
+            false => self.documents.insert(row.path.clone(), IndexedDocument::from(row)),
         };
         if let Some(earlier) = earlier {
             self.root.remove(RowHash::of_document(&earlier.with_path(row.path.clone())));
@@ -215,9 +212,7 @@ impl SentState {
 
     /// The documents of the index that this sync has not seen, ascending.
     pub(crate) fn unseen(&self) -> Vec<DocumentPath> {
-        let mut unseen: Vec<_> = self.documents.keys().filter(|path| !self.seen.contains(*path)).cloned().collect();
-        unseen.sort();
-        unseen
+        self.documents.unseen().collect()
     }
 
     /// Number of documents in the index; 0 without a log, which does not count them.
@@ -238,16 +233,18 @@ impl SentState {
 
     /// Ends a sealed sync. A log that has grown to many times its content is replaced by a shorter one.
     pub(crate) fn finish_sync(&mut self) -> io::Result<()> {
-        self.seen.clear();
+        self.documents.forget_seen();
         let Some(log) = &mut self.log else { return Ok(()) };
         if self.rows_logged < 2 * self.documents.len() + 2 * SNAPSHOT_ROWS {
             return Ok(());
         }
-        let mut documents: Vec<_> = self.documents.iter().map(|(path, sent)| sent.with_path(path.clone())).collect();
-        documents.sort_by(|a, b| a.path.cmp(&b.path));
+        let mut documents = self.documents.iter().map(|(path, sent)| sent.with_path(path));
         let contents: Vec<_> = self.contents.iter().map(|(digest, numbers)| (*digest, *numbers)).collect();
         let sequence = self.sequence;
-        let rows = documents.chunks(SNAPSHOT_ROWS).map(|rows| LogRecord::new(sequence, rows, &[]));
+        let rows = std::iter::from_fn(|| {
+            let rows: Vec<DocumentRow> = documents.by_ref().take(SNAPSHOT_ROWS).collect();
+            (!rows.is_empty()).then(|| LogRecord::new(sequence, &rows, &[]))
+        });
         log.replace(
             self.upload,
             rows.chain(contents.chunks(SNAPSHOT_ROWS).map(|rows| LogRecord::new(sequence, &[], rows))),
@@ -260,7 +257,7 @@ impl SentState {
     fn replay(&mut self, record: &LogRecord) -> bool {
         let Some(documents) = record.documents() else { return false };
         record.contents().for_each(|(digest, numbers)| self.add_numbers(digest, numbers));
-        documents.iter().for_each(|row| self.add_document(row));
+        documents.iter().for_each(|row| self.put_document(row));
         self.rows_logged += documents.len();
         self.sequence = record.sequence;
         true

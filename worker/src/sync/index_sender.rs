@@ -4,6 +4,7 @@ use std::io;
 
 use cognate_fingerprint::{Content, ContentSketch};
 use cognate_proto::batch::{BatchBuilder, DocumentRow, DocumentState};
+use cognate_proto::documents::IndexedDocument;
 use cognate_proto::limits::CONTENT_CHUNKS_MAX;
 use cognate_proto::path::DocumentPath;
 use cognate_proto::v1::ChunkTable;
@@ -12,7 +13,6 @@ use super::stopped::Stopped;
 use crate::documents::outcome::Chunks;
 use crate::plan::{SendStep, send_step};
 use crate::records::lists::Location;
-use crate::records::sent_state::document::SentDocument;
 use crate::records::sent_state::{HeldFiles, SentState};
 use crate::records::store::Records;
 use crate::sending::push::{BatchCounts, Push};
@@ -62,7 +62,7 @@ impl<'a> IndexSender<'a> {
     pub(super) fn send(&mut self, row: DocumentRow, content: Option<(Content, Chunks)>) -> Result<(), Stopped> {
         let sent = self.sent.see(&row.path);
         let is_content_sent = row.content.is_some_and(|digest| self.sent.has_content(&digest));
-        match (send_step(sent, &SentDocument::from(&row), is_content_sent), content) {
+        match (send_step(sent, &IndexedDocument::from(&row), is_content_sent), content) {
             (SendStep::Keep, _) => return Ok(()),
             (SendStep::ContentAndRow, Some((content, chunks))) => self.add_content(&content, chunks)?,
             _ => {}

@@ -71,7 +71,7 @@ fn chosen_files(sent: &SentState, scope: &Scope) -> Vec<DocumentPath> {
         _ => path.clone(),
     };
     let chosen = sent.documents_with_content().filter(|(_, content)| scope.holds(content));
-    let mut documents: Vec<DocumentPath> = chosen.map(|(path, _)| file_of(path)).collect();
+    let mut documents: Vec<DocumentPath> = chosen.map(|(path, _)| file_of(&path)).collect();
     documents.sort_unstable();
     documents.dedup();
     documents

@@ -7,9 +7,10 @@ use std::collections::{BTreeSet, HashMap};
 
 use cognate_fingerprint::ContentDigest;
 use cognate_proto::batch::DocumentState;
+use cognate_proto::documents::IndexedDocument;
 use cognate_proto::path::DocumentPath;
 use cognate_similarity::{ContentIndex, ContentMap};
-use cognate_storage::{Index, IndexedContent, IndexedDocument};
+use cognate_storage::{Index, IndexedContent};
 
 use super::{BareDocument, FrozenContent, FrozenDocument, index32};
 use crate::part::{Choice, Part};
@@ -55,7 +56,7 @@ impl<'a> Gathering<'a> {
         self.found.contents.reserve(index.contents.len());
         self.found.documents.reserve(index.documents.len());
         let mut ordinals = vec![ABSENT; index.ordinals() as usize];
-        for (path, document) in &index.documents {
+        for (path, document) in index.documents.iter() {
             let content = document.content.and_then(|digest| Some((digest, index.contents.get(&digest)?)));
             if !self.choice.takes((root, index, &path), content.map(|(_, content)| content.size_bytes)) {
                 continue;

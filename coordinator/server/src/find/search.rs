@@ -98,7 +98,7 @@ impl<'a> Search<'a> {
         }
         let bare = |state| matches!(state, DocumentState::NoText | DocumentState::Container);
         let mut searched = Searched { documents: 0, unread: 0, sealed: indexes.sealed_at(open.sealed.id)? };
-        for (_, document) in &open.index.documents {
+        for (_, document) in open.index.documents.iter() {
             match document.content {
                 Some(_) => searched.documents += 1,
                 None => searched.unread += u64::from(!bare(document.state)),
@@ -224,7 +224,7 @@ impl<'a> Search<'a> {
             found.iter().map(|hit| (hit.digest, Vec::new())).collect();
         let mut counts: HashMap<ContentDigest, u64> = HashMap::new();
         if !found.is_empty() {
-            for (path, document) in &open.index.documents {
+            for (path, document) in open.index.documents.iter() {
                 let Some((digest, holders)) =
                     document.content.and_then(|digest| holders.get_mut(&digest).map(|holders| (digest, holders)))
                 else {

@@ -101,8 +101,8 @@ impl Indexes {
                 .map_err(|error| Error::Corrupt { path: path.clone(), detail: error.to_string() })?;
             compacted.keep(batch, &mut ordinals, &is_live)
         })?;
-        for (path, document) in &index.documents {
-            compacted.batch.document(document.row(&path));
+        for (path, document) in index.documents.iter() {
+            compacted.batch.document(document.with_path(path));
             compacted.flush_if(BatchBuilder::is_full)?;
         }
         compacted.flush_if(|_| true)?;
