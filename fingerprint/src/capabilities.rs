@@ -50,6 +50,8 @@ pub struct Capabilities {
     pub complete: bool,
     /// True if two signatures give the resemblance of their documents.
     pub resemblance: bool,
+    /// True if the error of an estimate is known: features are as good as independent draws.
+    pub interval: bool,
     /// True if two signatures give the share of one document that is in the other.
     pub containment: bool,
     /// True if the bytes that two documents share are known or estimated (if need be by the verification), so that a
@@ -90,6 +92,7 @@ impl Capabilities {
         fixed_size: false,
         complete: true,
         resemblance: true,
+        interval: true,
         containment: true,
         shared_bytes: true,
         fine: false,
@@ -136,7 +139,8 @@ impl Algorithm {
             },
             Algorithm::BswChunk(_) => Capabilities::CHUNKS,
             Algorithm::Mod(sampled) => Capabilities { complete: sampled.n == 1, ..Capabilities::SAMPLES },
-            Algorithm::Bsw(_) => Capabilities::SAMPLES,
+            // An edit at the end of a run changes two features at once, and a text that repeats itself has few runs of its own.
+            Algorithm::Bsw(_) => Capabilities { interval: false, ..Capabilities::SAMPLES },
             Algorithm::Min(_) | Algorithm::Sketch(_) => Capabilities::FIXED,
             Algorithm::Shingle(shingle) => Capabilities::of_shingles(shingle.sample),
             Algorithm::Fuzzy(_) => Capabilities {

@@ -2,15 +2,15 @@
 
 use crate::interval::{binomial_interval, float, hypergeometric_interval};
 
-/// A ratio, and the interval that holds the true ratio in 95 of 100 cases.
+/// A ratio, and the interval that holds the true ratio in 95 of 100 cases, if its error is known.
 #[derive(Clone, Copy, PartialEq, Debug)]
 pub struct Estimate {
     /// The part of the sample that agrees: features, or bytes where features are chunks.
     pub agreeing: u64,
     /// The size of the sample in the same unit, at least 1.
     pub sample: u64,
-    /// The interval, from 0 to 1.
-    pub interval: [f64; 2],
+    /// The interval, from 0 to 1; `None` if the error of the method is not known.
+    pub interval: Option<[f64; 2]>,
     /// True if nothing was estimated, because everything in the documents was compared.
     pub exact: bool,
 }
@@ -24,17 +24,23 @@ impl Estimate {
     /// A comparison of everything: the interval is the ratio. `None` if there is nothing to compare.
     pub(crate) fn exact(agreeing: u64, sample: u64) -> Option<Estimate> {
         let ratio = (sample > 0).then(|| float(agreeing) / float(sample))?;
-        Some(Estimate { agreeing, sample, interval: [ratio, ratio], exact: true })
+        Some(Estimate { agreeing, sample, interval: Some([ratio, ratio]), exact: true })
     }
 
     /// A sample of independent draws, or one from so large a document that it is as good as that.
     pub(crate) fn binomial(agreeing: u64, sample: u64) -> Option<Estimate> {
-        (sample > 0).then(|| Estimate { agreeing, sample, interval: binomial_interval(agreeing, sample), exact: false })
+        let interval = || Some(binomial_interval(agreeing, sample));
+        (sample > 0).then(|| Estimate { agreeing, sample, interval: interval(), exact: false })
+    }
+
+    /// A sample of draws that depend on each other.
+    pub(crate) fn dependent(agreeing: u64, sample: u64) -> Option<Estimate> {
+        (sample > 0).then_some(Estimate { agreeing, sample, interval: None, exact: false })
     }
 
     /// A sample from a population of about `population`, without replacement.
     pub(crate) fn drawn(agreeing: u64, sample: u64, population: u64) -> Option<Estimate> {
-        let interval = || hypergeometric_interval(agreeing, sample, population.max(sample));
+        let interval = || Some(hypergeometric_interval(agreeing, sample, population.max(sample)));
         (sample > 0).then(|| Estimate { agreeing, sample, interval: interval(), exact: false })
     }
 }
@@ -64,6 +70,7 @@ mod tests {
         assert_eq!(Estimate::exact(0, 0), None);
         assert_eq!(Estimate::binomial(0, 0), None);
         assert_eq!(Estimate::drawn(0, 0, 100), None);
+        assert_eq!(Estimate::dependent(0, 0), None);
     }
 
     proptest! {
@@ -75,13 +82,13 @@ mod tests {
             let binomial = Estimate::binomial(agreeing, sample).unwrap();
             for estimate in [exact, drawn, binomial] {
                 prop_assert!((estimate.ratio() - float(agreeing) / float(sample)).abs() < 1e-12);
-                let [low, high] = estimate.interval;
+                let [low, high] = estimate.interval.unwrap();
                 let rounding = 0.5 / float(sample + more);
                 prop_assert!(low <= estimate.ratio() + rounding && estimate.ratio() <= high + rounding, "{estimate:?}");
                 prop_assert!(low >= 0.0 && high <= 1.0);
             }
             prop_assert!(exact.exact && !drawn.exact && !binomial.exact);
-            let width = |estimate: Estimate| estimate.interval[1] - estimate.interval[0];
+            let width = |estimate: Estimate| estimate.interval.map(|[low, high]| high - low).unwrap();
             prop_assert!(width(exact) <= width(drawn) && width(drawn) <= width(binomial) + 1.0 / float(sample + more));
         }
     }

@@ -14,7 +14,7 @@ impl Method {
         match *self.algorithm() {
             Algorithm::Tttd { .. } | Algorithm::BswChunk(_) => by_weights(a, b),
             Algorithm::Mod(sampled) => by_sampled_sets(&a.features, &b.features, sampled.n == 1),
-            Algorithm::Bsw(_) => by_sampled_sets(&a.features, &b.features, false),
+            Algorithm::Bsw(_) => by_sets(&a.features, &b.features, Estimate::dependent),
             Algorithm::Min(sampled) => by_smallest(a, b, sampled.n.into(), true),
             Algorithm::Sketch(sampled) => by_places(&a.features, &b.features, sampled.n.into()),
             Algorithm::Shingle(shingle) => by_shingles(shingle.sample, a, b),
@@ -64,8 +64,12 @@ impl Overlap {
 /// Samples that hold each window with the same chance, independently of the others (Broder 1997, `MOD_m`); `complete` if they
 /// hold all windows.
 fn by_sampled_sets(a: &[Feature], b: &[Feature], complete: bool) -> Likeness {
+    by_sets(a, b, if complete { Estimate::exact } else { Estimate::binomial })
+}
+
+/// Samples that can be compared as sets; `ratio` makes an estimate of the part that agrees and of the whole.
+fn by_sets(a: &[Feature], b: &[Feature], ratio: fn(u64, u64) -> Option<Estimate>) -> Likeness {
     let overlap = Overlap::of(a, b);
-    let ratio = if complete { Estimate::exact } else { Estimate::binomial };
     Likeness {
         resemblance: ratio(overlap.common, overlap.union()),
         a_in_b: ratio(overlap.common, overlap.a),

@@ -35,9 +35,11 @@ enum Kind {
 impl Measures {
     /// Links of a method that need nothing but what the engine says of them.
     pub(crate) fn of_weights(method: &Method) -> Measures {
-        let kind = match method.capabilities().has_chunks() {
+        let can = method.capabilities();
+        let kind = match can.has_chunks() {
             true => Kind::Chunks,
-            false => Kind::Samples(Estimate::of(method.capabilities().complete)),
+            false if can.interval => Kind::Samples(Estimate::of(can.complete)),
+            false => Kind::Samples(Estimate::Comparison),
         };
         Measures { kind, intervals: Mutex::default() }
     }

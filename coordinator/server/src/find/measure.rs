@@ -1,6 +1,6 @@
 //! The overlap of two contents, in the terms of reports.
 
-use cognate_fingerprint::{Agreement, binomial_interval};
+use cognate_fingerprint::{Agreement, Method, binomial_interval};
 use cognate_proto::v1::FindRelation;
 use cognate_similarity::{Containment, Relation, Resemblance};
 
@@ -53,8 +53,16 @@ impl Measure {
         }
     }
 
-    /// The agreement of two samples, that of the query first.
-    pub(super) fn sampled(agreement: &Agreement, query_bytes: u64, match_bytes: u64) -> Measure {
+    /// The agreement of two samples under a method, that of the query first, and the sizes of their documents.
+    pub(super) fn sampled(method: &Method, agreement: &Agreement, [query_bytes, match_bytes]: [u64; 2]) -> Measure {
+        let has_interval = method.capabilities().interval;
+        let share = |part: u64, whole: u64, is_all: bool| {
+            let interval = has_interval && !is_all && whole > 0;
+            Share {
+                ratio: Ratio::of(part, whole),
+                interval: interval.then(|| binomial_interval(part, whole).map(rounded)),
+            }
+        };
         let reaches = |part, whole| Containment::FOUR_FIFTHS.is_reached_by(part, whole);
         match *agreement {
             Agreement::Sets { common, a, b, whole } => {
@@ -107,11 +115,6 @@ impl Measure {
     pub(super) fn rank(&self) -> (bool, u64, Option<Share>) {
         (self.relation == FindRelation::Identical, self.shared_bytes.unwrap_or(0), self.resemblance)
     }
-}
-
-fn share(part: u64, whole: u64, is_all: bool) -> Share {
-    let interval = (!is_all && whole > 0).then(|| binomial_interval(part, whole).map(rounded));
-    Share { ratio: Ratio::of(part, whole), interval }
 }
 
 /// This part of so many bytes.

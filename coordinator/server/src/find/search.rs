@@ -200,7 +200,7 @@ impl<'a> Search<'a> {
                 manifest.chunks.iter().map(|(tag, weight, _)| Feature { tag, weight }).collect();
             let Some(agreement) = self.query.method.agreement(&own, &self.features(&features)) else { return Ok(()) };
             let sizes = [queried.size_bytes, manifest.content.size_bytes];
-            let measure = Measure::sampled(&agreement, sizes[0], sizes[1]);
+            let measure = Measure::sampled(&self.query.method, &agreement, sizes);
             if measure.shared_bytes > Some(0) && measure.reaches(&self.query.least, sizes) {
                 found.push(Hit::of(manifest.content.digest, sizes[1], measure));
             }
