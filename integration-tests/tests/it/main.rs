@@ -23,6 +23,7 @@ mod hook;
 mod hostile;
 mod identity;
 mod ledger;
+mod levels;
 mod lifecycle;
 mod method_scans;
 mod methods;
