@@ -2,7 +2,7 @@
 
 use crate::error::Error;
 use crate::findings::Findings;
-use crate::kdd2009::{collections, false_similarity, four_algorithms, runtime, sampling, window};
+use crate::kdd2009::{collections, false_similarity, four_algorithms, runtime, sampling, sketch_functions, window};
 use crate::setting::Setting;
 use crate::{broder, broder_web, chunkers, fuzzy, hp2005, in_common, similarity_index};
 
@@ -60,6 +60,12 @@ pub const EXPERIMENTS: &[Experiment] = &[
         about: "Mod, Min, Sketch and BSW side by side (Cherkasova et al. 2009, Fig. 7 and 8)",
         corpus: RESEARCH,
         run: four_algorithms::run,
+    },
+    Experiment {
+        name: "sketch-functions",
+        about: "Sketch with n hash functions one by one, as the paper has it (Cherkasova et al. 2009, Fig. 7, 8 and 11)",
+        corpus: RESEARCH,
+        run: sketch_functions::run,
     },
     Experiment {
         name: "collections",

@@ -4,10 +4,12 @@
 pub(crate) mod collections;
 mod edits;
 pub(crate) mod false_similarity;
+mod families;
 pub(crate) mod four_algorithms;
 mod research;
 pub(crate) mod runtime;
 pub(crate) mod sampling;
+pub(crate) mod sketch_functions;
 pub(crate) mod window;
 
 const PAPER: &str = "Cherkasova, Eshghi, Morrey, Tucek, Veitch 2009 (KDD'09)";

@@ -205,9 +205,8 @@ pub(crate) fn edit(
     for (number, &step) in steps.iter().enumerate() {
         setting.step("editing and comparing", number, steps.len())?;
         let by_document = each(documents.len(), |document| {
-            let mut rng = Rng::of(setting.seed, (document * 1000 + step) as u64);
             let original = &documents[document].bytes;
-            let version = edited(original, &spans[document], edit, spread, step, &mut rng);
+            let version = version(setting, (document, original, &spans[document]), step, (edit, spread));
             let mut reported = Vec::with_capacity(algorithms.len());
             for (algorithm, originals) in algorithms.iter().zip(&originals) {
                 let signature = sign(&mut signer(&algorithm.method), &version)?;
@@ -223,8 +222,19 @@ pub(crate) fn edit(
     Ok(Edited { steps, found, truth })
 }
 
+/// A document, given with its number and its words, after `step` edits; the same in every experiment of a seed.
+pub(crate) fn version(
+    setting: &Setting<'_>,
+    (number, original, spans): (usize, &[u8], &[(usize, usize)]),
+    step: usize,
+    (edit, spread): (Edit, Spread),
+) -> Vec<u8> {
+    let mut rng = Rng::of(setting.seed, (number * 1000 + step) as u64);
+    edited(original, spans, edit, spread, step, &mut rng)
+}
+
 /// Exchanges rows and columns.
-fn transposed(rows: &[Vec<f64>], columns: usize) -> Vec<Vec<f64>> {
+pub(crate) fn transposed(rows: &[Vec<f64>], columns: usize) -> Vec<Vec<f64>> {
     (0..columns).map(|column| rows.iter().map(|row| row[column]).collect()).collect()
 }
 

@@ -1,6 +1,7 @@
 //! `runtime`: the time for a document of 500 KB (the paper's Fig. 11).
 
 use crate::corpus::{Selection, load};
+use crate::document::Document;
 use crate::error::Error;
 use crate::figure::{Axis, Figure, Panel, Style};
 use crate::findings::{Agreement, Findings, Table};
@@ -22,14 +23,7 @@ pub(crate) fn run(setting: &Setting<'_>) -> Result<Findings, Error> {
     let selection =
         Selection { bytes_min: 1000, bytes_max: 64 << 20, documents_max: 4000, total_bytes_max: 32 << 20, text: false };
     let documents = load(setting, &selection, 400, 4000)?;
-    let texts = documents.iter().filter(|document| !document.bytes.contains(&0));
-    let mut text: Vec<u8> = texts.flat_map(|document| document.bytes.iter().copied()).take(BYTES).collect();
-    if text.is_empty() {
-        text.push(b' ');
-    }
-    while text.len() < BYTES {
-        text.extend_from_within(..text.len().min(BYTES - text.len()));
-    }
+    let text = text_of(&documents);
     let mut findings = Findings::new("How long 500 KB take", &format!("{PAPER}, section 6, Fig. 11."));
     findings.fact("corpus", setting.corpus_name());
     findings.fact("document", format!("{BYTES} bytes of it"));
@@ -51,6 +45,19 @@ pub(crate) fn run(setting: &Setting<'_>) -> Result<Findings, Error> {
     findings.figures.push(Figure::new("runtime", "Processing time of 500 KB (Fig. 11)", vec![panel]));
     compare(&curves, &mut findings);
     Ok(findings)
+}
+
+/// 500 KB of the texts, one after the other, as often as it takes.
+pub(crate) fn text_of(documents: &[Document]) -> Vec<u8> {
+    let texts = documents.iter().filter(|document| !document.bytes.contains(&0));
+    let mut text: Vec<u8> = texts.flat_map(|document| document.bytes.iter().copied()).take(BYTES).collect();
+    if text.is_empty() {
+        text.push(b' ');
+    }
+    while text.len() < BYTES {
+        text.extend_from_within(..text.len().min(BYTES - text.len()));
+    }
+    text
 }
 
 /// Milliseconds of each algorithm against the width of the window, and the table of all.
@@ -121,7 +128,7 @@ fn compare(curves: &Curves, findings: &mut Findings) {
         "w = 100 takes more than 1.3 times the time of w = 20",
         describe("Sketch_100"),
         Agreement::of(wide > 1.3 * narrow),
-        "here the functions mix one rolling fingerprint of the window, where the paper hashes the window n times",
+        "here the functions mix one rolling fingerprint of the window, where the paper hashes the window n times (sketch-functions does)",
     );
     let slowest = ["Mod_500", "Min_100", "BSW_500"].map(|name| ends(name).0).into_iter().fold(0.0, f64::max);
     findings.compare(
