@@ -4,7 +4,7 @@ use crate::error::Error;
 use crate::findings::Findings;
 use crate::kdd2009::{collections, false_similarity, four_algorithms, runtime, sampling, sketch_functions, window};
 use crate::setting::Setting;
-use crate::{broder, broder_web, chunkers, fuzzy, hp2005, in_common, similarity_index};
+use crate::{broder, broder_web, chunkers, fuzzy, hp2005, in_common, similarity_index, templates};
 
 /// An experiment: of a paper, or of this project's own figures.
 #[derive(Debug)]
@@ -36,6 +36,12 @@ pub const EXPERIMENTS: &[Experiment] = &[
         about: "TTTD against other ways to cut: what is found of what is shared, and what it costs (Forman et al. 2005, 2.3)",
         corpus: "documents of which some are versions of others",
         run: chunkers::run,
+    },
+    Experiment {
+        name: "templates",
+        about: "185 documents with 17 chunks of a template in common, and what its marking leaves (Forman et al. 2005, 4)",
+        corpus: "none; it makes its own",
+        run: templates::run,
     },
     Experiment {
         name: "window",

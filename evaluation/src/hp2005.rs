@@ -4,6 +4,9 @@
 //! 3 GHz processor with 1 GB, and then analysed. Here the same in the same two steps, on one thread: documents to a file of
 //! metadata, and that file to clusters; each with its time and its memory.
 
+mod graph;
+mod steps;
+
 use std::collections::HashMap;
 use std::fs::{self, File};
 use std::io::{BufReader, BufWriter, Read, Write};
@@ -87,6 +90,8 @@ pub(crate) fn run(setting: &Setting<'_>) -> Result<Findings, Error> {
     findings.fact("a link needs", format!("{MIN_SHARED_BYTES} bytes in common, or half of the smaller document"));
     findings.fact("memory budget of the analysis", format!("{} MiB", MEMORY_BUDGET_BYTES >> 20));
     report(&mut findings, &measured, total_bytes, documents.len());
+    let engine = |mean: u64| measured.iter().find(|one| one.mean == mean).map(|one| one.analysis.stats.links);
+    steps::run(setting, documents, scratch.path(), &engine, &mut findings)?;
     Ok(findings)
 }
 

@@ -30,6 +30,7 @@ mod similarity_index;
 mod statistics;
 mod svg;
 mod synthetic;
+mod templates;
 mod threads;
 mod truth;
 mod write;
