@@ -1,7 +1,9 @@
 //! `broder`: resemblance by definition, and the errors of its estimates.
 //!
 //! Broder (1997): the table of roses (section 2), the estimates from `MIN_s`, `MOD_m` and `L_i` (section 3), and the probability
-//! that one is within ε (4.2).
+//! that one is within ε (4.2). The length of fingerprints (4.1) is in `collisions`.
+
+mod collisions;
 
 use cognate_fingerprint::{Method, within};
 
@@ -38,12 +40,16 @@ struct Trial {
 
 pub(crate) fn run(setting: &Setting<'_>) -> Result<Findings, Error> {
     let mut findings =
-        Findings::new("Resemblance, by definition and by estimate", "Broder 1997, sections 2, 3 and 4.2.");
+        Findings::new("Resemblance, by definition and by estimate", "Broder 1997, sections 2, 3, 4.1 and 4.2.");
     findings.fact("corpus", "the paper's example; versions of documents made from the seed");
     roses(&mut findings)?;
     let trials = trials(setting, &mut findings)?;
     estimates(&trials, &mut findings);
     probabilities(&trials, &mut findings);
+    let of_samples: Vec<(f64, [f64; 2])> =
+        trials.iter().map(|trial| (trial.truth, [trial.estimates[0], trial.estimates[1]])).collect();
+    collisions::far_off(&of_samples, &mut findings);
+    collisions::collisions(setting, &mut findings)?;
     Ok(findings)
 }
 

@@ -3,9 +3,13 @@
 //! Each document joins the cluster whose first member resembles it most, if that is at least the threshold; else it begins a
 //! cluster. A table from fingerprints to clusters finds the clusters that are worth a comparison.
 
-use std::collections::{BTreeMap, HashMap};
+mod representatives;
 
-use cognate_fingerprint::{Method, Signature, Tag};
+use std::collections::BTreeMap;
+
+use cognate_fingerprint::{Method, Signature};
+
+use self::representatives::Representative;
 
 use crate::corpus::{Selection, load};
 use crate::document::{Document, total_bytes};
@@ -73,40 +77,13 @@ pub(crate) fn run(setting: &Setting<'_>) -> Result<Findings, Error> {
     setting.step("clustering in other orders", 2, 3)?;
     orders(setting, &method, &sketches, &documents, &counts, &mut findings);
     chains(&method, &sketches, &clustered, &mut findings);
+    representatives::compare(setting, &documents, &method, &sketches, &mut findings)?;
     Ok(findings)
 }
 
 /// Clusters documents in an order.
 fn greedy(method: &Method, sketches: &[Signature], order: &[usize]) -> Clustered {
-    let mut clusters: Vec<Vec<usize>> = Vec::new();
-    let mut of_fingerprint: HashMap<Tag, Vec<u32>> = HashMap::new();
-    let mut comparisons = 0;
-    for &number in order {
-        let sketch = &sketches[number];
-        let mut shared: BTreeMap<u32, usize> = BTreeMap::new();
-        for cluster in sketch.features.iter().filter_map(|feature| of_fingerprint.get(&feature.tag)).flatten() {
-            *shared.entry(*cluster).or_insert(0) += 1;
-        }
-        let mut shared: Vec<(usize, u32)> = shared.into_iter().map(|(cluster, count)| (count, cluster)).collect();
-        shared.sort_unstable_by_key(|&(count, cluster)| (std::cmp::Reverse(count), cluster));
-        let mut best: Option<(f64, u32)> = None;
-        for &(_, cluster) in shared.iter().take(COMPARED_MAX) {
-            comparisons += 1;
-            let first = &sketches[clusters[cluster as usize][0]];
-            let found = method.likeness(first, sketch).resemblance.map_or(0.0, |estimate| estimate.ratio());
-            if found >= THRESHOLD && best.is_none_or(|(known, _)| found > known) {
-                best = Some((found, cluster));
-            }
-        }
-        match best {
-            Some((_, cluster)) => clusters[cluster as usize].push(number),
-            None => {
-                let cluster = u32::try_from(clusters.len()).expect("fewer clusters than 2^32");
-                sketch.features.iter().for_each(|feature| of_fingerprint.entry(feature.tag).or_default().push(cluster));
-                clusters.push(vec![number]);
-            }
-        }
-    }
+    let (clusters, comparisons) = representatives::greedy(method, sketches, order, Representative::First);
     Clustered { clusters, comparisons }
 }
 
