@@ -2,7 +2,9 @@
 
 use crate::error::Error;
 use crate::findings::Findings;
-use crate::kdd2009::{collections, false_similarity, four_algorithms, runtime, sampling, sketch_functions, window};
+use crate::kdd2009::{
+    collections, false_similarity, four_algorithms, long_files, runtime, sampling, sketch_functions, window,
+};
 use crate::setting::Setting;
 use crate::{broder, broder_web, chunkers, fuzzy, hp2005, in_common, similarity_index, templates};
 
@@ -84,6 +86,12 @@ pub const EXPERIMENTS: &[Experiment] = &[
         about: "how long 500 KB take under each method (Cherkasova et al. 2009, Fig. 11)",
         corpus: "any texts",
         run: runtime::run,
+    },
+    Experiment {
+        name: "long-files",
+        about: "the traditional sliding window on long files, against samples (Cherkasova et al. 2009, 8: a conjecture)",
+        corpus: "texts of 16 KiB to 16 MiB, some of them versions of others",
+        run: long_files::run,
     },
     Experiment {
         name: "broder",

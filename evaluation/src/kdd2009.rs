@@ -6,6 +6,7 @@ mod edits;
 pub(crate) mod false_similarity;
 mod families;
 pub(crate) mod four_algorithms;
+pub(crate) mod long_files;
 mod research;
 pub(crate) mod runtime;
 pub(crate) mod sampling;

@@ -1,5 +1,6 @@
-//! `window`: the influence of the window's width on similarity (the paper's Fig. 2).
+//! `window`: the influence of the window's width on similarity (the paper's Fig. 1 and 2).
 
+use crate::document::Document;
 use crate::error::Error;
 use crate::figure::{Axis, Figure, Panel, Style};
 use crate::findings::{Agreement, Findings, Table};
@@ -14,7 +15,8 @@ const WIDTHS: [usize; 7] = [5, 10, 20, 40, 60, 80, 100];
 const EXACT: [usize; 3] = [5, 20, 100];
 
 pub(crate) fn run(setting: &Setting<'_>) -> Result<Findings, Error> {
-    let mut findings = Findings::new("What the width of the window does", &format!("{PAPER}, section 4.1, Fig. 2."));
+    let mut findings =
+        Findings::new("What the width of the window does", &format!("{PAPER}, sections 3 and 4.1, Fig. 1 and 2."));
     let documents = documents(setting, &mut findings)?;
     let mut algorithms = Vec::new();
     for (kind, n) in [("mod", 100), ("bsw", 400)] {
@@ -23,6 +25,7 @@ pub(crate) fn run(setting: &Setting<'_>) -> Result<Findings, Error> {
         }
     }
     let edited = edit(setting, &documents, &algorithms, &EXACT, (Edit::InsertA, Spread::Random))?;
+    lengths(&documents, &mut findings);
     draw(&edited, &mut findings);
     compare(&edited, &mut findings);
     let bytes: f64 = mean(&documents.iter().map(|document| document.bytes.len() as f64).collect::<Vec<_>>());
@@ -37,6 +40,33 @@ pub(crate) fn run(setting: &Setting<'_>) -> Result<Findings, Error> {
         per_cent((bytes - 5000.0) / (bytes + 5000.0)),
     ));
     Ok(findings)
+}
+
+/// The paper's Fig. 1.
+fn lengths(documents: &[Document], findings: &mut Findings) {
+    let kibibytes = |document: &Document| document.bytes.len() as f64 / 1024.0;
+    let count = documents.len() as f64;
+    let mut panel = Panel::new(
+        "documents of RC_orig",
+        Axis::linear("document, by length").between(0.0, count),
+        Axis::linear("length, KiB"),
+    );
+    panel.add(
+        "here",
+        Style::Curve,
+        documents.iter().enumerate().map(|(number, document)| (number as f64, kibibytes(document))),
+    );
+    panel.add("the paper's ends", Style::Dots, [(0.0, 9.0), (count - 1.0, 540.0)]);
+    findings.figures.push(Figure::new("window-lengths", "Lengths of the documents (Fig. 1)", vec![panel]));
+    let ends = [documents.first(), documents.last()].map(|document| document.map_or(0.0, kibibytes));
+    findings.compare(
+        "Fig. 1: documents of very different lengths",
+        "9 to 540 KB",
+        "both ends within 25 % of the paper's",
+        format!("{:.0} to {:.0} KiB", ends[0], ends[1]),
+        Agreement::of((ends[0] / 9.0 - 1.0).abs() <= 0.25 && (ends[1] / 540.0 - 1.0).abs() <= 0.25),
+        "chosen for it, evenly over the ranks of a larger collection",
+    );
 }
 
 fn draw(edited: &Edited, findings: &mut Findings) {
