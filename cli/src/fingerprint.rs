@@ -2,27 +2,23 @@
 
 mod inside;
 
-use std::collections::{BTreeMap, VecDeque};
+use std::collections::VecDeque;
 use std::fs::File;
 use std::io::{self, BufWriter, Read, Write};
 use std::num::NonZeroUsize;
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::mpsc::{Receiver, sync_channel};
-use std::sync::{Arc, Mutex, MutexGuard};
 use std::time::{Duration, Instant};
 
 use clap::{Args, ValueEnum};
-use cognate_fingerprint::{
-    Chunk, Content, ContentDigest, Feature, FeatureKind, FineChunk, FineCutter, Fingerprinter, Key, Method, MethodId,
-    Signature, Signer, Tag, UnsupportedDocument, View,
-};
+use cognate_fingerprint::{Content, Key, Method, Signature, UnsupportedDocument, View};
 use cognate_proto::limits::FIND_FINE_MAX;
 use cognate_proto::path::{escaped, printable};
+use cognate_query::{Machine, Under, write_line};
 use cognate_view::Pool;
-use serde::Serialize;
 
-use cognate_server::find::fine_to_text;
+pub(crate) use cognate_query::{Became, FineOfChunks};
 
 use crate::args::{KeyArgs, MethodArgs, threads};
 use crate::exit::{Exit, usage};
@@ -65,46 +61,12 @@ pub(crate) enum FingerprintFormat {
 }
 
 /// Result for a file, or for a document inside it: path and fingerprint.
-pub(crate) type Found = (Vec<u8>, io::Result<Fingerprinted>);
+pub(crate) type Found = cognate_query::Found<Fingerprinted>;
 
 /// Fingerprint of one document, and the time that it took.
 pub(crate) struct Fingerprinted {
     pub(crate) became: Became,
     took: Duration,
-}
-
-/// The method that files are fingerprinted under, and its id with the key.
-#[derive(Clone, Copy)]
-struct Under<'a> {
-    method: &'a Method,
-    id: MethodId,
-}
-
-/// Fingerprint under a method that cuts chunks, or under any other.
-pub(crate) enum Became {
-    /// The chunks, the content, and the fine chunks that were asked for.
-    Chunks(Vec<Chunk>, Content, FineOfChunks),
-    Signature(Signature),
-}
-
-/// Fine chunks by the tags of their chunks.
-pub(crate) type FineOfChunks = BTreeMap<Tag, Vec<FineChunk>>;
-
-/// Implementation of the method.
-enum Machine {
-    Chunks(Box<Fingerprinter>),
-    /// The same, where fine chunks are made as well.
-    FineChunks(Box<Fingerprinter>, Arc<Mutex<Seen>>),
-    Signature(Signer),
-}
-
-/// Chunks of the document that is being read, with their fine chunks. A document with more fine chunks than a find takes has
-/// none.
-#[derive(Default)]
-struct Seen {
-    chunks: Vec<Chunk>,
-    fine: FineOfChunks,
-    fine_count: usize,
 }
 
 /// Fingerprints a file, or under a text view the documents inside it, one after the other.
@@ -118,12 +80,12 @@ impl Reader {
     /// Reads files under a method; with `fine` it makes fine chunks as well, if the method has any.
     pub(crate) fn new(method: &Method, key: &Key, fine: bool) -> anyhow::Result<Reader> {
         let pool = method.view().is_text().then(|| extraction::pool(NonZeroUsize::MIN)).transpose()?;
-        Ok(Reader { machine: Machine::new(method, key, fine), view: method.view(), pool })
+        Ok(Reader { machine: Machine::new(method, key, fine_max(fine)), view: method.view(), pool })
     }
 
     /// Results for one file.
     pub(crate) fn read(&mut self, path: &Path) -> Vec<Found> {
-        self.machine.documents(self.pool.as_ref(), self.view, path, true)
+        documents(&mut self.machine, self.pool.as_ref(), self.view, path, true)
     }
 }
 
@@ -148,10 +110,10 @@ pub(crate) fn run(args: &FingerprintArgs) -> anyhow::Result<Exit> {
         let (results_to, results) = sync_channel(2 * count);
         for _ in 0..count {
             let (results_to, next, pool) = (results_to.clone(), &next, pool.as_ref());
-            let mut machine = Machine::new(&method, &key, args.fine);
+            let mut machine = Machine::new(&method, &key, fine_max(args.fine));
             scope.spawn(move || {
                 while let Some((place, path)) = take(next, &args.files) {
-                    let found = machine.documents(pool, method.view(), path, keep_chunks);
+                    let found = documents(&mut machine, pool, method.view(), path, keep_chunks);
                     if results_to.send((place, found)).is_err() {
                         return;
                     }
@@ -175,29 +137,16 @@ pub(crate) fn run(args: &FingerprintArgs) -> anyhow::Result<Exit> {
     }
 }
 
-impl Machine {
-    fn new(method: &Method, key: &Key, fine: bool) -> Machine {
-        if !method.capabilities().has_chunks() {
-            return Machine::Signature(method.signer(key));
-        }
-        let visiting = (fine && method.capabilities().fine).then(|| {
-            let (seen, cutter) = (Arc::<Mutex<Seen>>::default(), FineCutter::new(key));
-            let of_visitor = Arc::clone(&seen);
-            let visitor = move |chunk: &Chunk, bytes: &[u8]| lock(&of_visitor).take(*chunk, bytes, &cutter);
-            Some((method.visiting_fingerprinter(key, Box::new(visitor))?, seen))
-        });
-        match visiting.flatten() {
-            Some((fingerprinter, seen)) => Machine::FineChunks(Box::new(fingerprinter), seen),
-            None => Machine::Chunks(Box::new(method.fingerprinter(key))),
-        }
-    }
+/// Most fine chunks of a document: as many as a find takes.
+fn fine_max(fine: bool) -> usize {
+    if fine { FIND_FINE_MAX } else { 0 }
+}
 
-    /// Fingerprints a file, or the documents inside it.
-    fn documents(&mut self, pool: Option<&Pool>, view: View, path: &Path, keep_chunks: bool) -> Vec<Found> {
-        match pool {
-            None => vec![(bytes_of(path), fingerprint(self, path, keep_chunks))],
-            Some(pool) => inside::fingerprint(pool, self, view, path, keep_chunks),
-        }
+/// Fingerprints a file, or the documents inside it.
+fn documents(machine: &mut Machine, pool: Option<&Pool>, view: View, path: &Path, keep_chunks: bool) -> Vec<Found> {
+    match pool {
+        None => vec![(bytes_of(path), fingerprint(machine, path, keep_chunks))],
+        Some(pool) => inside::fingerprint(pool, machine, view, path, keep_chunks),
     }
 }
 
@@ -216,47 +165,8 @@ fn fingerprint(machine: &mut Machine, path: &Path, keep_chunks: bool) -> io::Res
 
 fn read(machine: &mut Machine, from: &mut impl Read, keep_chunks: bool) -> io::Result<Fingerprinted> {
     let began = Instant::now();
-    let became = match machine {
-        Machine::Chunks(fingerprinter) => {
-            let mut chunks = Vec::new();
-            let content = fingerprinter.read(from, |chunk| {
-                if keep_chunks {
-                    chunks.push(chunk);
-                }
-                Ok(())
-            })?;
-            Became::Chunks(chunks, content, FineOfChunks::new())
-        }
-        Machine::FineChunks(fingerprinter, seen) => {
-            *lock(seen) = Seen::default();
-            let content = fingerprinter.read(from, |_| Ok(()))?;
-            let Seen { chunks, fine, .. } = std::mem::take(&mut *lock(seen));
-            Became::Chunks(chunks, content, fine)
-        }
-        Machine::Signature(signer) => Became::Signature(signer.read(from)?),
-    };
+    let became = machine.read(from, keep_chunks)?;
     Ok(Fingerprinted { became, took: began.elapsed() })
-}
-
-fn lock(seen: &Mutex<Seen>) -> MutexGuard<'_, Seen> {
-    seen.lock().expect("nothing panics while it is held")
-}
-
-impl Seen {
-    fn take(&mut self, chunk: Chunk, bytes: &[u8], cutter: &FineCutter) {
-        self.chunks.push(chunk);
-        // A chunk of one repeated byte counts for nothing.
-        if chunk.repeated_byte || self.fine_count > FIND_FINE_MAX || self.fine.contains_key(&chunk.tag) {
-            return;
-        }
-        let mut fine = Vec::new();
-        cutter.cut(bytes, |one| fine.push(one));
-        self.fine_count += fine.len();
-        self.fine.insert(chunk.tag, fine);
-        if self.fine_count > FIND_FINE_MAX {
-            self.fine.clear();
-        }
-    }
 }
 
 /// Passes results on in order, and counts the failed ones.
@@ -279,42 +189,6 @@ fn in_order(
         }
     }
     Ok(failed)
-}
-
-#[derive(Serialize, Default)]
-struct FileLine<'a> {
-    path: &'a str,
-    #[serde(skip_serializing_if = "Option::is_none")]
-    path_escaped: Option<bool>,
-    size_bytes: u64,
-    method: &'a str,
-    view: String,
-    chunk_bytes: u32,
-    #[serde(skip_serializing_if = "String::is_empty")]
-    param: String,
-    /// Includes the key: only fingerprints with the same method id are comparable.
-    method_id: String,
-    content: String,
-    #[serde(skip_serializing_if = "Option::is_none")]
-    windows: Option<u64>,
-    #[serde(skip_serializing_if = "Option::is_none")]
-    chunks: Option<Vec<(u64, u32, String)>>,
-    /// The fine chunks of each chunk, if they were asked for.
-    #[serde(skip_serializing_if = "Vec::is_empty")]
-    fine: Vec<String>,
-    #[serde(skip_serializing_if = "Option::is_none")]
-    features: Option<Vec<(String, u32)>>,
-    /// Indexes, from 0, of chunks that repeat one byte.
-    #[serde(skip_serializing_if = "Vec::is_empty")]
-    repeated: Vec<usize>,
-    /// The filled slots of the sketch, with their values.
-    #[serde(skip_serializing_if = "Vec::is_empty")]
-    sketch: Vec<(usize, u32)>,
-    /// For the method that makes numbers: the number, or `null` if a document is too short for one.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    index: Option<Option<i128>>,
-    #[serde(skip_serializing_if = "Option::is_none")]
-    note: Option<String>,
 }
 
 /// Writes the results for a file and the documents inside it; `false` if any could not be read.
@@ -348,9 +222,7 @@ fn write_one(
     match format {
         FingerprintFormat::Ndjson => {
             let (text, is_escaped) = escaped(bytes);
-            let line = FileLine { path_escaped: is_escaped.then_some(true), ..line(&text, under, &file.became) };
-            serde_json::to_writer(&mut *out, &line)?;
-            writeln!(out)?;
+            write_line(out, (&text, is_escaped), under, &file.became)?;
         }
         FingerprintFormat::Summary => writeln!(out, "{}", summary(&printable(bytes), method, &file))?,
         FingerprintFormat::Text => {
@@ -359,67 +231,6 @@ fn write_one(
         }
     }
     Ok(true)
-}
-
-fn line<'a>(path: &'a str, under: Under<'a>, became: &Became) -> FileLine<'a> {
-    let method = under.method;
-    let tag_and_length = |chunk: &Chunk| (chunk.tag.to_string(), chunk.length_bytes);
-    let place = |chunk: &Chunk| (chunk.offset, chunk.length_bytes, chunk.tag.to_string());
-    let feature = |feature: &Feature| (feature.tag.to_string(), feature.weight);
-    let (size_bytes, digest) = became.identity();
-    let line = FileLine {
-        path,
-        size_bytes,
-        method: method.name(),
-        view: method.view().to_string(),
-        chunk_bytes: method.chunk_bytes(),
-        param: method.param(),
-        method_id: under.id.to_string(),
-        content: digest.to_string(),
-        repeated: became.repeated(),
-        ..FileLine::default()
-    };
-    match became {
-        Became::Chunks(chunks, content, fine) if method.name() == "tttd" => {
-            let of_chunk = |chunk: &Chunk| fine.get(&chunk.tag).map(|fine| fine_to_text(fine)).unwrap_or_default();
-            let fine = if fine.is_empty() { Vec::new() } else { chunks.iter().map(of_chunk).collect() };
-            let chunks = Some(chunks.iter().map(place).collect());
-            FileLine { chunks, fine, sketch: content.sketch.slots().collect(), ..line }
-        }
-        Became::Chunks(chunks, content, _) => FileLine {
-            windows: Some(content.chunk_count),
-            features: Some(chunks.iter().map(tag_and_length).collect()),
-            ..line
-        },
-        Became::Signature(signature) => {
-            let is_number = method.capabilities().features == FeatureKind::Index;
-            FileLine {
-                windows: Some(signature.windows),
-                features: (!is_number).then(|| signature.features.iter().map(feature).collect()),
-                index: is_number.then_some(signature.index),
-                note: signature.shortage.map(|shortage| shortage.to_string()),
-                ..line
-            }
-        }
-    }
-}
-
-impl Became {
-    /// Indexes of chunks that repeat one byte.
-    pub(crate) fn repeated(&self) -> Vec<usize> {
-        let chunks = match self {
-            Became::Chunks(chunks, ..) => chunks.as_slice(),
-            Became::Signature(_) => &[],
-        };
-        chunks.iter().enumerate().filter(|(_, chunk)| chunk.repeated_byte).map(|(number, _)| number).collect()
-    }
-
-    fn identity(&self) -> (u64, ContentDigest) {
-        match self {
-            Became::Chunks(_, content, _) => (content.size_bytes, content.digest),
-            Became::Signature(signature) => (signature.size_bytes, signature.digest),
-        }
-    }
 }
 
 fn write_table(out: &mut impl Write, became: &Became) -> io::Result<()> {

@@ -13,6 +13,10 @@
 //! Alone it says little, to a reader of the tags as well; two documents have bytes in common where fine chunks that
 //! follow each other agree, and at the ends of such a run where a first or a last part agrees (`similarity::fine`).
 
+mod as_text;
+
+pub use as_text::{fine_of_text, fine_to_text};
+
 use std::fmt;
 
 use crate::key::Key;

@@ -77,7 +77,9 @@ pub use capabilities::{Capabilities, FeatureKind, Verification};
 pub use chunk::{Chunk, Content, ContentDigest, Tag};
 pub use content_sketch::{ContentSketch, SKETCH_SLOTS, SKETCH_WINDOW_BYTES};
 pub use estimate::{Estimate, Likeness};
-pub use fine::{FINE_BYTES_MAX, FINE_CHUNK_BYTES_MOST, FineChunk, FineCutter, fine_chunks_max};
+pub use fine::{
+    FINE_BYTES_MAX, FINE_CHUNK_BYTES_MOST, FineChunk, FineCutter, fine_chunks_max, fine_of_text, fine_to_text,
+};
 pub use fingerprinter::{ChunkVisitor, Fingerprinter};
 pub use interval::{binomial_interval, hypergeometric_interval, within};
 pub use key::{Key, KeyError, KeyFingerprint};

@@ -7,6 +7,7 @@
 
 pub mod binary;
 pub mod browser;
+pub mod browser_sources;
 pub mod brute_force;
 pub mod canonical;
 pub mod dice;

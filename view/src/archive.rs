@@ -3,6 +3,7 @@
 mod compressed;
 mod member;
 mod name;
+#[cfg(unix)]
 mod seven_zip;
 mod tar;
 mod zip;
@@ -10,6 +11,7 @@ mod zip;
 pub(crate) use compressed::{decoder, own_name};
 pub(crate) use member::MemberContent;
 pub(crate) use name::{Names, without_ending};
+#[cfg(unix)]
 pub(crate) use seven_zip::seven_zip;
 pub(crate) use tar::tar;
 pub(crate) use zip::zip;

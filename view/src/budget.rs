@@ -5,8 +5,6 @@ use std::io::{self, Read, Seek, SeekFrom};
 use std::rc::Rc;
 use std::time::Duration;
 
-use rustix::time::{ClockId, clock_gettime};
-
 use crate::limits::Limits;
 use crate::outcome::Reason;
 use crate::stop::Stop;
@@ -171,9 +169,16 @@ fn exceeds(expanded: u64, compressed: u64, ratio_max: u32, free: u64) -> bool {
     expanded > compressed.saturating_mul(ratio_max.into()).saturating_add(free)
 }
 
-/// Processor time of this process; waiting for the reader of the text does not count.
+/// Without such a clock (in a browser) whoever started the reading ends it.
+#[cfg(not(unix))]
 fn processor_time() -> Duration {
-    let time = clock_gettime(ClockId::ProcessCPUTime);
+    Duration::ZERO
+}
+
+/// Processor time of this process; waiting for the reader of the text does not count.
+#[cfg(unix)]
+fn processor_time() -> Duration {
+    let time = rustix::time::clock_gettime(rustix::time::ClockId::ProcessCPUTime);
     Duration::try_from(time).unwrap_or_default()
 }
 

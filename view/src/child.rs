@@ -15,14 +15,13 @@ use std::time::Duration;
 use rustix::net::{RecvAncillaryBuffer, RecvAncillaryMessage, RecvFlags, SendFlags};
 
 use crate::frames::FRAME_BYTES_MAX;
+use crate::hint::HINT_BYTES_MAX;
 use crate::limits::Limits;
 use crate::sandbox;
 
 /// The hidden argument with which a program becomes a child; see [`child_main`].
 pub const CHILD_ARGUMENT: &str = "__view-child";
 
-/// The longest hint for names.
-pub(crate) const HINT_BYTES_MAX: usize = 254;
 /// In place of the length of a hint: archives stay closed.
 const CLOSED: u8 = 255;
 /// The child may have the next document.

@@ -75,7 +75,7 @@ impl Pool {
     /// # Errors
     /// If a child cannot be started or the descriptor cannot be sent. A document that cannot be read is no error.
     pub fn extract(&self, file: &File, name: &str) -> io::Result<Extraction> {
-        self.ask(file, Some(process::hint(name)))
+        self.ask(file, Some(crate::hint::hint(name)))
     }
 
     /// As [`extract`](Pool::extract), but an archive stays closed: it has no parts but itself.

@@ -1,8 +1,8 @@
 //! Sources of the bytes of a document.
 
+#[cfg(unix)]
 use std::fs::File;
 use std::io::{self, Cursor, Read, Seek, SeekFrom};
-use std::os::unix::fs::FileExt as _;
 
 /// Bytes at the beginning of a document that decide its kind.
 pub(crate) const HEAD_BYTES: usize = 16 << 10;
@@ -26,9 +26,11 @@ impl Source for Cursor<Vec<u8>> {
 }
 
 /// Bytes of a file that are read at once.
+#[cfg(unix)]
 const BUFFER_BYTES: usize = 64 * 1024;
 
 /// A file, read at places of its own: the position of its descriptor, which others share, is not touched.
+#[cfg(unix)]
 #[derive(Debug)]
 pub(crate) struct FileSource {
     file: File,
@@ -39,6 +41,7 @@ pub(crate) struct FileSource {
     buffer_at: u64,
 }
 
+#[cfg(unix)]
 impl FileSource {
     /// A file as long as it is now.
     pub(crate) fn new(file: File) -> io::Result<FileSource> {
@@ -51,7 +54,7 @@ impl FileSource {
         let left = usize::try_from(self.length_bytes.saturating_sub(self.at)).unwrap_or(usize::MAX);
         self.buffer.resize(left.min(BUFFER_BYTES), 0);
         let read = loop {
-            match self.file.read_at(&mut self.buffer, self.at) {
+            match std::os::unix::fs::FileExt::read_at(&self.file, &mut self.buffer, self.at) {
                 Err(error) if error.kind() == io::ErrorKind::Interrupted => {}
                 other => break other,
             }
@@ -67,6 +70,7 @@ impl FileSource {
     }
 }
 
+#[cfg(unix)]
 impl Read for FileSource {
     fn read(&mut self, buffer: &mut [u8]) -> io::Result<usize> {
         if self.buffered().is_empty() && !buffer.is_empty() {
@@ -80,6 +84,7 @@ impl Read for FileSource {
     }
 }
 
+#[cfg(unix)]
 impl Seek for FileSource {
     fn seek(&mut self, to: SeekFrom) -> io::Result<u64> {
         let at = match to {
@@ -92,6 +97,7 @@ impl Seek for FileSource {
     }
 }
 
+#[cfg(unix)]
 impl Source for FileSource {
     fn length_bytes(&self) -> u64 {
         self.length_bytes

@@ -4,6 +4,7 @@ mod forward;
 mod sink;
 
 use std::cell::Cell;
+#[cfg(unix)]
 use std::fs::File;
 use std::io::{self, Cursor, Read, SeekFrom, Write};
 use std::rc::Rc;
@@ -15,7 +16,9 @@ use crate::frames::PartsWriter;
 use crate::kind::Kind;
 use crate::limits::Limits;
 use crate::outcome::{Outcome, Reason};
-use crate::source::{FileSource, Source};
+#[cfg(unix)]
+use crate::source::FileSource;
+use crate::source::Source;
 use forward::ForwardSource;
 use sink::{Pages, Sink};
 
@@ -32,31 +35,44 @@ const NAMELESS: &str = "content";
 ///
 /// # Errors
 /// If the stream cannot be written. A document that cannot be read is no error.
+#[cfg(unix)]
 pub fn walk(file: File, hint: Option<&str>, limits: &Limits, out: &mut dyn Write) -> io::Result<()> {
-    let mut parts = PartsWriter::new(out)?;
     match FileSource::new(file) {
-        Ok(mut source) => {
-            let budget = Budget::new(limits, source.length_bytes());
-            let mut walker = Walker { budget, parts, names: Names::default(), broken: None };
-            let is_closed = hint.is_none();
-            let hint = hint.filter(|hint| !hint.is_empty()).map(str::to_owned);
-            let document = Document { name: "", hint, depth: 0, stream: None };
-            match Kind::detect(&mut source) {
-                Ok(kind) if is_closed && kind.is_archive() => {
-                    walker.begin("", kind);
-                    walker.end(Ok(Outcome::Container), None);
-                }
-                _ => walker.document(&mut source, &document),
-            }
-            walker.broken.map_or(Ok(()), Err)?;
-            walker.parts.finish().map(drop)
-        }
+        Ok(mut source) => walk_source(&mut source, hint, limits, out),
         Err(error) => {
+            let mut parts = PartsWriter::new(out)?;
             parts.begin("", Kind::Other)?;
             parts.end(Outcome::Unextractable(reason(&error)), None)?;
             parts.finish().map(drop)
         }
     }
+}
+
+/// As [`walk`], for bytes from anywhere. In a browser there is no pool: the page runs this in a worker that it can end.
+///
+/// # Errors
+/// If the stream cannot be written.
+pub fn walk_source(
+    source: &mut dyn Source,
+    hint: Option<&str>,
+    limits: &Limits,
+    out: &mut dyn Write,
+) -> io::Result<()> {
+    let parts = PartsWriter::new(out)?;
+    let budget = Budget::new(limits, source.length_bytes());
+    let mut walker = Walker { budget, parts, names: Names::default(), broken: None };
+    let is_closed = hint.is_none();
+    let hint = hint.filter(|hint| !hint.is_empty()).map(str::to_owned);
+    let document = Document { name: "", hint, depth: 0, stream: None };
+    match Kind::detect(source) {
+        Ok(kind) if is_closed && kind.is_archive() => {
+            walker.begin("", kind);
+            walker.end(Ok(Outcome::Container), None);
+        }
+        _ => walker.document(source, &document),
+    }
+    walker.broken.map_or(Ok(()), Err)?;
+    walker.parts.finish().map(drop)
 }
 
 /// The facts about a document next to its bytes.
@@ -135,7 +151,10 @@ impl Walker<'_> {
         let each = &mut |name: &str, content: MemberContent<'_>| self.member(document, name, content).and(self.go_on());
         match kind {
             Kind::Zip => archive::zip(source, &budget, each),
+            #[cfg(unix)]
             Kind::SevenZip => archive::seven_zip(source, &budget, each),
+            #[cfg(not(unix))]
+            Kind::SevenZip => Err(Reason::Unsupported),
             Kind::Tar => archive::tar(&mut &mut *source, &budget, each),
             _ => self.compressed(kind, source, document),
         }

@@ -1,10 +1,9 @@
 //! Method of a search without a requested one: the method of most indexed repositories, and the finest
 //! of these.
 
-use std::collections::BTreeMap;
-
 use cognate_fingerprint::{Key, Method, View};
 use cognate_proto::v1;
+use cognate_server::find::finest;
 
 use super::HowArgs;
 use crate::exit::{Exit, coded, usage};
@@ -21,13 +20,14 @@ struct Candidate {
 pub(super) async fn choose_text(operator: &Operator, how: &HowArgs, key: &Key) -> anyhow::Result<Option<Method>> {
     let is_text = |method: &Method| matches!(method.view(), View::Office | View::Text);
     let candidates = candidates(operator, how, key).await?;
-    Ok(finest(how, candidates.iter().filter(|one| one.is_own_key).map(|one| one.method).filter(is_text)))
+    Ok(finest(candidates.iter().filter(|one| one.is_own_key).map(|one| one.method).filter(is_text), false))
 }
 
 /// The method, as far as it is requested.
 pub(super) async fn choose(operator: &Operator, how: &HowArgs, key: &Key) -> anyhow::Result<Method> {
     let candidates = candidates(operator, how, key).await?;
-    if let Some(method) = finest(how, candidates.iter().filter(|one| one.is_own_key).map(|one| one.method)) {
+    let own = candidates.iter().filter(|one| one.is_own_key).map(|one| one.method);
+    if let Some(method) = finest(own, how.view.is_none()) {
         return Ok(method);
     }
     if !candidates.is_empty() {
@@ -86,18 +86,4 @@ fn is_asked_for(how: &HowArgs, method: &Method) -> bool {
         && how.method.as_ref().is_none_or(|name| name == method.name())
         && how.view.as_ref().is_none_or(|view| *view == method.view().to_string())
         && how.chunk_bytes.is_none_or(|bytes| bytes == u64::from(method.chunk_bytes()))
-}
-
-/// Order of preference: bytes before text, `tttd` before others, then the most widely indexed, then the finest.
-fn finest(how: &HowArgs, methods: impl Iterator<Item = Method>) -> Option<Method> {
-    let mut counts: BTreeMap<String, (usize, Method)> = BTreeMap::new();
-    for method in methods {
-        counts.entry(method.to_string()).or_insert((0, method)).0 += 1;
-    }
-    let rank = |(count, method): &(usize, Method)| {
-        let is_open = how.view.is_none() && method.view() != View::Raw;
-        let is_other = method.name() != "tttd";
-        (is_other, is_open, std::cmp::Reverse(*count), method.chunk_bytes())
-    };
-    counts.into_values().min_by_key(rank).map(|(_, method)| method)
 }

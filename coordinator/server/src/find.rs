@@ -6,6 +6,7 @@
 //! sites are asked for the fine chunks of the strongest matches, as far as they are attached and allow it.
 
 mod arrivals;
+mod choose;
 mod draft;
 mod fine;
 mod fingerprints;
@@ -32,7 +33,8 @@ use cognate_proto::options::Precision;
 use cognate_proto::path::DocumentPath;
 use cognate_proto::v1::FindRelation;
 
-pub use self::fingerprints::{Fingerprints, fine_to_text};
+pub use self::choose::finest;
+pub use self::fingerprints::Fingerprints;
 pub use self::query::{FindQuery, Least, SearchedDocument};
 use crate::disk::blocking;
 use crate::error::Error;

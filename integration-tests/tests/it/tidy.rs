@@ -9,7 +9,7 @@ use cognate_integration_tests::binary::{cargo, workspace};
 use serde_json::Value;
 
 /// Which of our crates each may import: the ladder. A crate that is not there yet is not missed.
-const LADDER: [(&str, &[&str]); 17] = [
+const LADDER: [(&str, &[&str]); 18] = [
     ("cognate-disk-faults", &[]),
     ("cognate-fuzzing", &[]),
     ("cognate-durable", &[]),
@@ -17,6 +17,7 @@ const LADDER: [(&str, &[&str]); 17] = [
     ("cognate-proto", &["fingerprint"]),
     ("cognate-similarity", &["durable", "fingerprint"]),
     ("cognate-view", &[]),
+    ("cognate-query", &["fingerprint", "view"]),
     ("cognate-worker", &["durable", "fingerprint", "proto", "view"]),
     ("cognate-storage", &["durable", "fingerprint", "proto", "similarity"]),
     ("cognate-analysis", &["durable", "fingerprint", "proto", "similarity", "storage"]),
@@ -36,6 +37,7 @@ const LADDER: [(&str, &[&str]); 17] = [
             "export",
             "fingerprint",
             "proto",
+            "query",
             "result",
             "server",
             "similarity",
@@ -99,6 +101,17 @@ fn crates_import_what_the_ladder_allows_and_no_more() {
         let allowed = ladder.get(name).unwrap_or_else(|| panic!("`{name}` has no line in the ladder"));
         assert_eq!(&imports, allowed, "what `{name}` imports");
     }
+}
+
+#[test]
+fn the_module_of_the_page_of_finds_is_built_from_these_sources() {
+    use cognate_integration_tests::browser_sources::{RECORD, browser_sources};
+    let recorded = std::fs::read_to_string(workspace().join(RECORD)).unwrap();
+    let (recorded, now): (BTreeSet<&str>, String) = (recorded.lines().collect(), browser_sources());
+    let now: BTreeSet<&str> = now.lines().collect();
+    let changed: Vec<&&str> = recorded.symmetric_difference(&now).collect();
+    assert!(now.len() > 150, "the sources were found");
+    assert!(changed.is_empty(), "run query/browser.sh, since these have changed: {changed:#?}");
 }
 
 #[test]

@@ -4,7 +4,7 @@
 use std::collections::BTreeMap;
 use std::io::{BufRead, Read as _};
 
-use cognate_fingerprint::{ContentDigest, Feature, FineChunk, Tag};
+use cognate_fingerprint::{ContentDigest, Feature, FineChunk, Tag, fine_of_text};
 use cognate_proto::limits::{FIND_DOCUMENTS_MAX, FIND_FEATURES_MAX};
 use cognate_proto::v1::MethodSpec;
 use serde::Deserialize;
@@ -23,20 +23,6 @@ pub struct Fingerprints {
     pub documents: Vec<(String, SearchedDocument)>,
     /// Fine chunks of chunks of the documents, if `--fine` was given.
     pub fine: BTreeMap<Tag, Vec<FineChunk>>,
-}
-
-/// A chunk's fine chunks in a line: three hexadecimal digits for each, its length less 1 and its tag.
-pub fn fine_to_text(fine: &[FineChunk]) -> String {
-    fine.iter().map(|fine| format!("{:x}{:02x}", fine.length_bytes - 1, fine.tag)).collect()
-}
-
-fn fine_of_text(text: &str) -> Option<Vec<FineChunk>> {
-    let (threes, rest) = text.as_bytes().as_chunks::<3>();
-    let digit = |byte: u8| char::from(byte).to_digit(16).and_then(|digit| u8::try_from(digit).ok());
-    let fine = |[length, high, low]: &[u8; 3]| {
-        Some(FineChunk { length_bytes: digit(*length)? + 1, tag: digit(*high)? << 4 | digit(*low)? })
-    };
-    if rest.is_empty() { threes.iter().map(fine).collect() } else { None }
 }
 
 /// A line: the fields that matter here.
@@ -147,6 +133,8 @@ fn sixteen(text: &str) -> Option<[u8; 16]> {
 
 #[cfg(test)]
 mod tests {
+    use cognate_fingerprint::fine_to_text;
+
     use super::*;
 
     const LINE: &str = r#"{"path":"a","size_bytes":5,"method":"tttd","view":"raw","chunk_bytes":1000,"method_id":"000102030405060708090a0b0c0d0e0f","content":"ffffffffffffffffffffffffffffffff","chunks":[[0,3,"00000000000000000000000000000001"],[3,2,"00000000000000000000000000000002"]],"repeated":[1],"later":{}}"#;
