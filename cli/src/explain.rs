@@ -76,7 +76,9 @@ async fn explain(args: &ExplainArgs) -> anyhow::Result<Exit> {
         explained.difference = Some(difference::between(&explained, [a, b])?);
     }
     output::write_with(&args.output, &stop, |out| match args.format {
-        ExplainFormat::Text => text::write(&explained, args.limit, out),
+        ExplainFormat::Text => {
+            output::fitted(&args.output, out, |out, columns| text::write(&explained, args.limit, columns, out))
+        }
         ExplainFormat::Json => {
             serde_json::to_writer_pretty(&mut *out, &explained)?;
             Ok(out.write_all(b"\n")?)

@@ -146,6 +146,16 @@ fn write_to(
     }
 }
 
+/// Writes text for people: where it goes to a terminal, it fits into its columns, which `fill` is given for its tables.
+pub(crate) fn fitted(
+    output: &OutputArgs,
+    out: &mut Out<'_>,
+    fill: impl FnOnce(&mut dyn Write, Option<usize>) -> anyhow::Result<()>,
+) -> anyhow::Result<()> {
+    let columns = if output.file.is_none() { terminal_columns() } else { None };
+    cognate_export::lines::within(columns, out, |out| fill(out, columns))
+}
+
 /// Columns of the terminal that standard output is, or as many as the variable `COLUMNS` says; nothing elsewhere.
 fn terminal_columns() -> Option<usize> {
     let of_terminal = rustix::termios::tcgetwinsize(io::stdout()).ok().map(|size| usize::from(size.ws_col));

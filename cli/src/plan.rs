@@ -109,7 +109,10 @@ async fn make(args: &MakeArgs) -> anyhow::Result<Exit> {
     let versions = args.versions.then_some(Versions { lose_bytes_max: args.lose_max });
     let planned = Planned::of(report, &keep, versions, args.limit)?;
     let limit = if args.limit == 0 { usize::MAX } else { args.limit };
-    output::write_with(&output::OutputArgs::default(), &stop, |out| preview::write(&planned, &keep, limit, out))?;
+    let standard = output::OutputArgs::default();
+    output::write_with(&standard, &stop, |out| {
+        output::fitted(&standard, out, |out, columns| preview::write(&planned, &keep, limit, columns, out))
+    })?;
     if let Some(folder) = &args.output {
         planned.write(folder)?;
     }

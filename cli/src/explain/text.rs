@@ -5,16 +5,23 @@ use std::io::Write;
 use cognate_proto::path::printable;
 
 use cognate_export::human::{bytes, count, share as human_share};
-use cognate_export::table::table;
+use cognate_export::table::table_within;
 use cognate_result::explain::record::{Difference, Document, Explained, Pair};
 use cognate_result::report::Ratio;
 
-/// How many places a bar has.
+/// How many places a bar has, where there is room for them.
 const BAR: usize = 64;
+/// Columns of its line that are not the bar: the name before it, and the size after it.
+const NOT_BAR: usize = 16;
 /// How full a place is: not at all, a little, half, mostly, wholly.
 const FULL: [char; 5] = ['·', '░', '▒', '▓', '█'];
 
-pub(super) fn write(explained: &Explained, limit: usize, out: &mut impl Write) -> anyhow::Result<()> {
+pub(super) fn write(
+    explained: &Explained,
+    limit: usize,
+    columns: Option<usize>,
+    out: &mut dyn Write,
+) -> anyhow::Result<()> {
     let limit = if limit == 0 { usize::MAX } else { limit };
     for (name, document) in [("A", &explained.a), ("B", &explained.b)] {
         let Document { modified, status, .. } = document;
@@ -28,12 +35,12 @@ pub(super) fn write(explained: &Explained, limit: usize, out: &mut impl Write) -
     };
     writeln!(out, "{older}")?;
     for pair in &explained.views {
-        write_pair(pair, limit, out)?;
+        write_pair(pair, limit, columns, out)?;
     }
     explained.difference.as_ref().map_or(Ok(()), |difference| write_difference(difference, limit, out))
 }
 
-fn write_pair(pair: &Pair, limit: usize, out: &mut impl Write) -> anyhow::Result<()> {
+fn write_pair(pair: &Pair, limit: usize, columns: Option<usize>, out: &mut dyn Write) -> anyhow::Result<()> {
     writeln!(out, "\nBY {} ({})\n", pair.view.to_uppercase(), pair.method)?;
     let percent = |share: Option<Ratio>| share.map_or("unknown".to_owned(), |share| human_share(share.0));
     if pair.identical {
@@ -53,7 +60,7 @@ fn write_pair(pair: &Pair, limit: usize, out: &mut impl Write) -> anyhow::Result
     if let Some(reason) = &pair.coarse_reason {
         writeln!(out, "  COARSE: {reason}")?;
     }
-    bars(pair, out)?;
+    bars(pair, bar_columns(columns), out)?;
     if let Some(why) = &pair.unplaced {
         writeln!(out, "  Where: not known. {why}")?;
     }
@@ -64,13 +71,18 @@ fn write_pair(pair: &Pair, limit: usize, out: &mut impl Write) -> anyhow::Result
             "  The places of {unplaced} of it are not known: a later scan took over a part of the fine chunks"
         )?;
     }
-    places(pair, limit, out)?;
+    places(pair, limit, columns, out)?;
     through(pair, out)?;
-    versions(pair, limit, out)
+    versions(pair, limit, columns, out)
+}
+
+/// The places of a bar on a terminal of so many columns.
+fn bar_columns(columns: Option<usize>) -> usize {
+    columns.map_or(BAR, |columns| columns.saturating_sub(NOT_BAR).clamp(8, BAR))
 }
 
 /// Each document as a bar, in which what both have is dark.
-fn bars(pair: &Pair, out: &mut impl Write) -> anyhow::Result<()> {
+fn bars(pair: &Pair, columns: usize, out: &mut dyn Write) -> anyhow::Result<()> {
     let Some(shared) = &pair.shared else { return Ok(()) };
     let of_a: Vec<[u64; 2]> = shared.iter().map(|run| [run.offset_a, run.length_bytes]).collect();
     let of_b: Vec<[u64; 2]> = shared.iter().map(|run| [run.offset_b, run.length_bytes]).collect();
@@ -79,15 +91,15 @@ fn bars(pair: &Pair, out: &mut impl Write) -> anyhow::Result<()> {
     for (name, size, runs, templates) in
         [("A", pair.a.size_bytes, of_a, &pair.templates_a), ("B", pair.b.size_bytes, of_b, &pair.templates_b)]
     {
-        writeln!(out, "  {name} |{}| {}", bar(size, widest, &runs, templates), bytes(size))?;
+        writeln!(out, "  {name} |{}| {}", bar(columns, (size, widest), &runs, templates), bytes(size))?;
     }
     let templates = if pair.templates_a.is_empty() && pair.templates_b.is_empty() { "" } else { "   t template" };
     writeln!(out, "     █ in both   ▒ in part   · here alone{templates}")?;
     Ok(())
 }
 
-fn bar(size: u64, widest: u64, runs: &[[u64; 2]], templates: &[[u64; 2]]) -> String {
-    let cells = u64::try_from(BAR).unwrap_or(1);
+fn bar(columns: usize, (size, widest): (u64, u64), runs: &[[u64; 2]], templates: &[[u64; 2]]) -> String {
+    let cells = u64::try_from(columns).unwrap_or(1);
     let wide = (u128::from(size) * u128::from(cells)).div_ceil(u128::from(widest.max(1)));
     let wide = u64::try_from(wide).unwrap_or(cells).clamp(1, cells);
     let edge = |cell: u64| u64::try_from(u128::from(size) * u128::from(cell) / u128::from(wide)).unwrap_or(size);
@@ -108,11 +120,11 @@ fn bar(size: u64, widest: u64, runs: &[[u64; 2]], templates: &[[u64; 2]]) -> Str
         };
         FULL[fifths]
     });
-    let blank = BAR - usize::try_from(wide).unwrap_or(BAR);
+    let blank = columns - usize::try_from(wide).unwrap_or(columns);
     shown.chain(std::iter::repeat_n(' ', blank)).collect()
 }
 
-fn places(pair: &Pair, limit: usize, out: &mut impl Write) -> anyhow::Result<()> {
+fn places(pair: &Pair, limit: usize, columns: Option<usize>, out: &mut dyn Write) -> anyhow::Result<()> {
     let Some(shared) = pair.shared.as_ref().filter(|shared| !shared.is_empty()) else { return Ok(()) };
     let moved = |a: u64, b: u64| match a.cmp(&b) {
         std::cmp::Ordering::Equal => "in place".to_owned(),
@@ -122,7 +134,11 @@ fn places(pair: &Pair, limit: usize, out: &mut impl Write) -> anyhow::Result<()>
     let rows = shared.iter().take(limit).map(|run| {
         vec![count(run.offset_a), count(run.offset_b), count(run.length_bytes), moved(run.offset_a, run.offset_b)]
     });
-    writeln!(out, "\n{}", table(&[" AT BYTE OF A", " AT BYTE OF B", " LENGTH", "IN B IT STANDS"], rows))?;
+    writeln!(
+        out,
+        "\n{}",
+        table_within(columns, &[" AT BYTE OF A", " AT BYTE OF B", " LENGTH", "IN B IT STANDS"], rows)
+    )?;
     let rest = u64::try_from(shared.len().saturating_sub(limit))? + pair.shared_omitted;
     if rest > 0 {
         writeln!(out, "  … {} more; --limit 0 shows all", count(rest))?;
@@ -130,7 +146,7 @@ fn places(pair: &Pair, limit: usize, out: &mut impl Write) -> anyhow::Result<()>
     Ok(())
 }
 
-fn through(pair: &Pair, out: &mut impl Write) -> anyhow::Result<()> {
+fn through(pair: &Pair, out: &mut dyn Write) -> anyhow::Result<()> {
     if pair.through.is_empty() {
         return Ok(());
     }
@@ -152,7 +168,7 @@ fn through(pair: &Pair, out: &mut impl Write) -> anyhow::Result<()> {
     Ok(())
 }
 
-fn versions(pair: &Pair, limit: usize, out: &mut impl Write) -> anyhow::Result<()> {
+fn versions(pair: &Pair, limit: usize, columns: Option<usize>, out: &mut dyn Write) -> anyhow::Result<()> {
     if pair.versions.len() < 2 {
         return Ok(());
     }
@@ -166,7 +182,7 @@ fn versions(pair: &Pair, limit: usize, out: &mut impl Write) -> anyhow::Result<(
         let copies = if version.copies > 1 { format!("× {}", count(version.copies)) } else { String::new() };
         vec![is, version.document.modified.clone(), bytes(version.size_bytes), copies, shown(&version.document.place())]
     });
-    writeln!(out, "{}", table(&["", "MODIFIED", " SIZE", "COPIES", "DOCUMENT"], rows))?;
+    writeln!(out, "{}", table_within(columns, &["", "MODIFIED", " SIZE", "COPIES", "DOCUMENT"], rows))?;
     let rest = (0..pair.versions.len()).filter(|place| !told(*place)).count();
     if rest > 0 {
         writeln!(out, "  … {} more; --limit 0 shows all", count(u64::try_from(rest)?))?;
@@ -174,7 +190,7 @@ fn versions(pair: &Pair, limit: usize, out: &mut impl Write) -> anyhow::Result<(
     Ok(())
 }
 
-fn write_difference(difference: &Difference, limit: usize, out: &mut impl Write) -> anyhow::Result<()> {
+fn write_difference(difference: &Difference, limit: usize, out: &mut dyn Write) -> anyhow::Result<()> {
     let of = &difference.of;
     let (only_a, only_b) = (count(difference.only_a), count(difference.only_b));
     writeln!(out, "\nDIFFERENCE: {only_a} {of} of A alone, {only_b} of B alone\n")?;
@@ -202,10 +218,10 @@ mod tests {
 
     #[test]
     fn a_bar_shows_where_things_are_and_how_much_of_it() {
-        let shown = bar(6_400, 6_400, &[[0, 1_600], [3_200, 50]], &[[6_300, 100]]);
+        let shown = bar(BAR, (6_400, 6_400), &[[0, 1_600], [3_200, 50]], &[[6_300, 100]]);
         assert_eq!(shown.chars().count(), BAR);
         assert_eq!(shown.chars().take(17).collect::<String>(), format!("{}·", "█".repeat(16)));
         assert_eq!((shown.chars().nth(32), shown.chars().last()), (Some('▒'), Some('t')));
-        assert_eq!(bar(100, 6_400, &[[0, 100]], &[]).trim_end(), "█");
+        assert_eq!(bar(BAR, (100, 6_400), &[[0, 100]], &[]).trim_end(), "█");
     }
 }

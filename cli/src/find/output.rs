@@ -9,7 +9,7 @@ use serde_json::{Value, json};
 
 use super::{FindFormat, Query, text, word};
 use crate::operator::members::time;
-use crate::output::{OutputArgs, write_with};
+use crate::output::{OutputArgs, fitted, write_with};
 use crate::stop::Stop;
 use cognate_export::grid::csv_path;
 use cognate_export::table::cell;
@@ -44,7 +44,7 @@ pub(super) fn write(
     stop: &Stop,
 ) -> anyhow::Result<()> {
     write_with(output, stop, |out| match format {
-        FindFormat::Text => text::write(query, answer, out),
+        FindFormat::Text => fitted(output, out, |out, columns| text::write(query, answer, columns, out)),
         FindFormat::Json => {
             serde_json::to_writer_pretty(&mut *out, &FindRecord::of(&query.under, answer, &query.names))?;
             Ok(writeln!(out)?)

@@ -11,12 +11,12 @@ use cognate_server::find::{Answer, Coverage, Found, Match, Share, Unsearched};
 use super::{Query, word};
 use crate::operator::members::time;
 use cognate_export::human::{self, bytes, count};
-use cognate_export::table::table;
+use cognate_export::table::table_within;
 
 /// Writes the answer.
-pub(super) fn write(query: &Query, answer: &Answer, out: &mut impl Write) -> anyhow::Result<()> {
+pub(super) fn write(query: &Query, answer: &Answer, columns: Option<usize>, out: &mut dyn Write) -> anyhow::Result<()> {
     for (name, found) in query.names.iter().zip(&answer.documents) {
-        document(name, found, out)?;
+        document(name, found, columns, out)?;
         writeln!(out)?;
     }
     for (coarse, matches) in &answer.coarse {
@@ -36,7 +36,7 @@ pub(super) fn write(query: &Query, answer: &Answer, out: &mut impl Write) -> any
     Ok(())
 }
 
-fn document(name: &str, found: &Found, out: &mut impl Write) -> anyhow::Result<()> {
+fn document(name: &str, found: &Found, columns: Option<usize>, out: &mut dyn Write) -> anyhow::Result<()> {
     writeln!(out, "{}  {}", printable(name.as_bytes()), bytes(found.size_bytes))?;
     if found.size_bytes == 0 {
         return Ok(writeln!(out, "  empty: there is nothing to find")?);
@@ -48,7 +48,7 @@ fn document(name: &str, found: &Found, out: &mut impl Write) -> anyhow::Result<(
         writeln!(out, "  nothing was found")?;
     } else {
         let headings = ["FOUND AS", "OF YOURS", "OF THEIRS", " SHARED", "WHERE", " SIZE", "MODIFIED"];
-        writeln!(out, "{}", table(&headings, found.matches.iter().flat_map(rows)))?;
+        writeln!(out, "{}", table_within(columns, &headings, found.matches.iter().flat_map(rows)))?;
         writeln!(out, "  by site: {}", by_site(found))?;
     }
     if found.documents_omitted > 0 {
@@ -98,7 +98,7 @@ fn by_site(found: &Found) -> String {
     sites.iter().map(|(site, documents)| format!("{site} {}", count(*documents))).collect::<Vec<_>>().join(", ")
 }
 
-fn coverage(under: &Under, rows: &[Coverage], out: &mut impl Write) -> anyhow::Result<()> {
+fn coverage(under: &Under, rows: &[Coverage], out: &mut dyn Write) -> anyhow::Result<()> {
     let method = &under.method;
     writeln!(out, "Searched under {} {} {}:", method.name(), method.view(), under.fineness())?;
     for row in rows {

@@ -9,12 +9,18 @@ use cognate_result::report::Located;
 
 use super::Planned;
 use cognate_export::human::{bytes, count};
-use cognate_export::table::table;
+use cognate_export::table::table_within;
 
 /// Documents to name of one set.
 const NAMED_MAX: usize = 8;
 
-pub(super) fn write(planned: &Planned, keep: &Keep, limit: usize, out: &mut impl Write) -> anyhow::Result<()> {
+pub(super) fn write(
+    planned: &Planned,
+    keep: &Keep,
+    limit: usize,
+    columns: Option<usize>,
+    out: &mut dyn Write,
+) -> anyhow::Result<()> {
     let totals = &planned.totals;
     writeln!(
         out,
@@ -90,13 +96,13 @@ pub(super) fn write(planned: &Planned, keep: &Keep, limit: usize, out: &mut impl
     if !planned.plans.is_empty() {
         let rows = planned.by_rule.iter().map(|(rule, kept)| vec![rule.clone(), count(*kept)]);
         if !planned.by_rule.is_empty() {
-            writeln!(out, "\n{}", table(&["KEPT BY", " DOCUMENTS"], rows))?;
+            writeln!(out, "\n{}", table_within(columns, &["KEPT BY", " DOCUMENTS"], rows))?;
         }
         let rows = planned.plans.values().map(|plan| {
             let totals = &plan.totals;
             vec![plan.site.clone(), count(totals.sets), count(totals.documents), bytes(totals.bytes)]
         });
-        writeln!(out, "\n{}", table(&["SITE", " SETS", " WOULD GO", " BYTES"], rows))?;
+        writeln!(out, "\n{}", table_within(columns, &["SITE", " SETS", " WOULD GO", " BYTES"], rows))?;
     }
     if let Some((totals, shown)) = &planned.versions {
         list_versions(shown, totals.contents, out)?;
@@ -112,7 +118,7 @@ pub(super) fn write(planned: &Planned, keep: &Keep, limit: usize, out: &mut impl
     Ok(())
 }
 
-fn list_versions(shown: &[Version], all: u64, out: &mut impl Write) -> anyhow::Result<()> {
+fn list_versions(shown: &[Version], all: u64, out: &mut dyn Write) -> anyhow::Result<()> {
     if all == 0 {
         return Ok(());
     }
@@ -148,7 +154,7 @@ fn list_versions(shown: &[Version], all: u64, out: &mut impl Write) -> anyhow::R
     Ok(())
 }
 
-fn list(title: &str, shown: &[Decision], all: u64, limit: usize, out: &mut impl Write) -> anyhow::Result<()> {
+fn list(title: &str, shown: &[Decision], all: u64, limit: usize, out: &mut dyn Write) -> anyhow::Result<()> {
     if all == 0 {
         return Ok(());
     }

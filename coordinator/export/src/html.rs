@@ -6,6 +6,7 @@ mod answer;
 mod cells;
 mod groups;
 mod lists;
+mod tree;
 
 use std::io::Write;
 
@@ -24,6 +25,7 @@ pub(super) fn write(report: &Report, out: &mut impl Write) -> crate::Result<()> 
     let (scan, sites) = (report.scan()?, report.sites()?);
     begin(&title(report, &scan, &sites), out)?;
     answer::write(report, &scan, &sites, out)?;
+    tree::write(report, out)?;
     groups::clusters(report, out)?;
     groups::identical(report, out)?;
     lists::folders(report, out)?;

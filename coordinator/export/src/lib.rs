@@ -21,7 +21,7 @@ pub mod html;
 pub mod human;
 mod json;
 pub mod legend;
-mod lines;
+pub mod lines;
 pub mod lists;
 mod loadfile;
 pub mod overlap;
@@ -32,6 +32,7 @@ pub mod show;
 pub mod stored_query;
 pub mod table;
 mod text;
+mod tree;
 pub mod xlsx;
 
 pub use error::{Error, Result};

@@ -5,6 +5,21 @@ use std::io::{self, Write};
 use cognate_proto::shown::harmless;
 use unicode_width::{UnicodeWidthChar as _, UnicodeWidthStr as _};
 
+/// Lines of text for people that `fill` writes: for a terminal of so many columns, longer ones go on below, indented.
+///
+/// # Errors
+/// Those of `fill`, and of `out`.
+pub fn within<E: From<io::Error>>(
+    columns: Option<usize>,
+    out: &mut impl Write,
+    fill: impl FnOnce(&mut dyn Write) -> Result<(), E>,
+) -> Result<(), E> {
+    let Some(columns) = columns else { return fill(out) };
+    let mut lines = Lines::within(columns, out);
+    fill(&mut lines)?;
+    Ok(lines.finish()?)
+}
+
 /// A writer of lines, each made harmless as a whole.
 pub(crate) struct Lines<W: Write> {
     out: W,

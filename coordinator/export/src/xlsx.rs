@@ -3,6 +3,7 @@
 
 mod groups;
 mod summary;
+mod tree;
 
 use std::io::Write;
 
@@ -49,6 +50,7 @@ pub(super) fn write(report: &Report, out: &mut (impl Write + Send)) -> crate::Re
         aligned.iter().try_for_each(|row| sheet.row(lists::aligned(row)))?;
         sheet.finish()?;
     }
+    tree::sheet(report, &mut book)?;
     let summary = summary::sheet(report, &book)?;
     book.save(Some(summary), out)
 }

@@ -350,3 +350,46 @@ fn a_report_fits_in_a_terminal_of_80_columns() {
         assert!(letters(&narrow).len().abs_diff(letters(&wide).len()) < 40);
     }
 }
+
+#[test]
+fn page_and_workbook_have_the_folders_of_two_repositories_with_what_became_of_them() {
+    let made = Made::new();
+    let two = &made.folders()[..2];
+    let write = |name: &str, format: &str| {
+        let path = made.sandbox.path(name);
+        let args = ["--format", format, "-o", path.to_str().unwrap()];
+        made.sandbox.cognate(sandbox::compare_args(two, &args)).expect(0);
+        path
+    };
+    let page = std::fs::read_to_string(write("two.html", "html")).unwrap();
+    let (_, tree) = page.split_once("<h2 id=\"tree\">").unwrap();
+    let (tree, _) = tree.split_once("<h2").unwrap();
+    // Each folder that is opened is closed, and what is the same wholly does not open.
+    assert_eq!(tree.matches("<details").count(), tree.matches("</details>").count(), "{tree}");
+    for told in [
+        "<summary>only/ <small>1 only</small></summary>",
+        "<div class=\"leaf\">a.txt <small>only</small></div>",
+        "<summary>old/ <small>1 moved</small></summary>",
+        "there at report.txt",
+    ] {
+        assert!(tree.contains(told), "{told}: {tree}");
+    }
+    assert!(!tree.contains("<img") && !tree.contains('\u{202e}'), "{tree}");
+    let workbook = write("two.xlsx", "xlsx");
+    let Some(names) = unpacked(&workbook, "xl/workbook.xml") else { return };
+    assert!(names.contains("name=\"Changes\""), "{names}");
+    // The sums of a sheet are those of the table of changes.
+    let script = "import json, sys, zipfile, re\nbook = zipfile.ZipFile(sys.argv[1])\n\
+                  names = re.findall('name=\"([^\"]*)\"', book.read('xl/workbook.xml').decode())\n\
+                  sheet = book.read('xl/worksheets/sheet%d.xml' % (names.index('Changes') + 1)).decode()\n\
+                  print(json.dumps([re.findall('<v>([^<]*)</v>', row) for row in re.findall('<row .*?</row>', sheet)]))";
+    let run = Command::new("python3").args(["-c", script]).arg(&workbook).output().unwrap();
+    let rows: Vec<Vec<String>> = serde_json::from_slice(&run.stdout).unwrap();
+    // A title, headings, and below them `/` with its folders, of each repository.
+    let of = |counts: [&str; 4]| rows.iter().filter(|row| row[..] == counts).count();
+    assert!(rows.len() >= 7, "{rows:?}");
+    assert_eq!(of(["0", "0", "0", "1"]), 3, "only/ of a, only/ and shared/ of b: {rows:?}");
+    // Of three repositories there is no such comparison.
+    let page = std::fs::read_to_string(made.file("three.html", "html", &[])).unwrap();
+    assert!(!page.contains("id=\"tree\""));
+}
