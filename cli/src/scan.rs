@@ -38,8 +38,16 @@ enum ScanCommand {
     /// Launch a scan: show what each site will read and send, and ask before it starts
     Launch(Box<launch::LaunchArgs>),
     /// List scans, newest first
-    #[command(after_help = "Example:\n  cognate scan list --format json")]
-    List(FormatArgs),
+    #[command(after_help = "Examples:\n  cognate scan list --format json\n  cognate scan list --search merger")]
+    List(ListArgs),
+    /// Name a scan, or take its name away
+    #[command(after_help = "Examples:\n  cognate scan rename latest 'after the move'\n  cognate scan rename 3f2a ''")]
+    Rename {
+        /// Scan: its id, the beginning of it, its name, or `latest`
+        scan: String,
+        /// New name: one line of text; empty: none
+        name: String,
+    },
     /// Show one scan
     #[command(after_help = "Example:\n  cognate scan show latest")]
     Show(OneArgs),
@@ -49,7 +57,7 @@ enum ScanCommand {
     /// Cancel a scan
     #[command(after_help = "Example:\n  cognate scan cancel latest")]
     Cancel {
-        /// Scan: its id, the beginning of it, or `latest`
+        /// Scan: its id, the beginning of it, its name, or `latest`
         scan: String,
     },
     /// Delete a scan that has ended, with its result
@@ -69,8 +77,17 @@ struct FormatArgs {
 }
 
 #[derive(Args, Debug)]
+struct ListArgs {
+    /// Only scans with this text in their name, their repositories or the name of the person
+    #[arg(long, value_name = "TEXT")]
+    search: Option<String>,
+    #[command(flatten)]
+    format: FormatArgs,
+}
+
+#[derive(Args, Debug)]
 struct OneArgs {
-    /// Scan: its id, the beginning of it, or `latest`
+    /// Scan: its id, the beginning of it, its name, or `latest`
     scan: String,
     /// Output format
     #[arg(long, value_enum, default_value = "text")]
@@ -82,7 +99,8 @@ pub(crate) fn run(args: &ScanCommandArgs) -> anyhow::Result<Exit> {
     let operator = &args.operator;
     match &args.command {
         ScanCommand::Launch(args) => block_on(launch::run(operator, args)),
-        ScanCommand::List(FormatArgs { format }) => block_on(show::list(operator, *format)),
+        ScanCommand::List(args) => block_on(show::list(operator, args.search.as_deref(), args.format.format)),
+        ScanCommand::Rename { scan, name } => block_on(rename(operator, scan, name)),
         ScanCommand::Show(args) => block_on(show::show(operator, &args.scan, args.format)),
         ScanCommand::Watch(args) => block_on(follow::watch(operator, &args.scan, args.format)),
         ScanCommand::Cancel { scan } => block_on(cancel(operator, scan)),
@@ -90,6 +108,20 @@ pub(crate) fn run(args: &ScanCommandArgs) -> anyhow::Result<Exit> {
         ScanCommand::Profile(args) => block_on(profile::run(operator, args)),
         ScanCommand::Schedule(args) => block_on(schedule::run(operator, args)),
     }
+}
+
+async fn rename(arg: &OperatorArg, scan: &str, name: &str) -> anyhow::Result<Exit> {
+    let operator = Operator::open(arg).await?;
+    let id = find(&operator, scan).await?;
+    let request = v1::RenameScanRequest { scan: id.0, name: name.to_owned() };
+    operator
+        .call(|mut client| {
+            let request = request.clone();
+            async move { client.rename_scan(request).await }
+        })
+        .await?;
+    print(&id.to_string())?;
+    Ok(Exit::Complete)
 }
 
 async fn cancel(arg: &OperatorArg, scan: &str) -> anyhow::Result<Exit> {

@@ -357,7 +357,8 @@ impl Federation {
         self.sandbox.spawn(self.operating(args))
     }
 
-    fn operating(&self, args: &[&str]) -> std::process::Command {
+    /// The command of an operator, not yet started.
+    pub fn operating(&self, args: &[&str]) -> std::process::Command {
         let mut command = std::process::Command::new(crate::binary::cognate());
         command.args(args).args(["--operator", text(&self.operator())]);
         command
@@ -442,10 +443,15 @@ impl Federation {
 
     /// Asks for a page: status and body.
     pub fn http(&self, path: &str) -> (u16, String) {
+        self.http_with(path, "")
+    }
+
+    /// The same with more lines in the head of the request, each with its end.
+    pub fn http_with(&self, path: &str, more: &str) -> (u16, String) {
         let address = self.http_address();
         let mut stream = TcpStream::connect(address).unwrap();
         stream.set_read_timeout(Some(Duration::from_secs(10))).unwrap();
-        write!(stream, "GET {path} HTTP/1.1\r\nHost: {address}\r\nConnection: close\r\n\r\n").unwrap();
+        write!(stream, "GET {path} HTTP/1.1\r\nHost: {address}\r\nConnection: close\r\n{more}\r\n").unwrap();
         let mut answer = String::new();
         stream.read_to_string(&mut answer).unwrap();
         let (head, body) = answer.split_once("\r\n\r\n").unwrap();

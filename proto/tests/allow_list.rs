@@ -181,6 +181,7 @@ const ALLOWED: &[(&str, &str, &str)] = &[
     ("ScanOptions.view", "a view's name, or both", "known names only"),
     ("ScanState.digest", "the digest of a report", "64 hexadecimal digits"),
     ("ScanState.failure", "the reason of a failure, one line for people", "1 KiB"),
+    ("ScanState.name", "what people call a scan", "one line of 100 characters"),
     ("ScanState.waiting", "the condition that a scan waits for, one line for people", "1 KiB"),
     ("ScanState.launched_by", "the name of a person", "64 bytes, letters and digits"),
     ("Schedule.name", "the name of a schedule", "64 bytes, letters and digits"),

@@ -6,7 +6,7 @@ use cognate_proto::v1::{ListScansRequest, ScanState};
 use crate::exit::usage;
 use crate::operator::client::Operator;
 
-/// The scan with this id, the only one whose id begins so, or the newest one.
+/// The scan with this id, the only one with this name or whose id begins so, or the newest one.
 ///
 /// # Errors
 /// If there is none, or more than one.
@@ -30,6 +30,13 @@ fn among(words: &str, scans: &[ScanState]) -> anyhow::Result<ScanId> {
         let newest = scans.first().map(|scan| ScanId(scan.scan));
         return newest.ok_or_else(|| usage("there is no scan yet: `cognate scan launch` makes one"));
     }
+    let named: Vec<ScanId> =
+        scans.iter().filter(|scan| !words.is_empty() && scan.name == words).map(|scan| ScanId(scan.scan)).collect();
+    match named[..] {
+        [id] => return Ok(id),
+        [] => {}
+        _ => return Err(usage(format!("{} scans are called `{}`: give the id", named.len(), one_line(words)))),
+    }
     let words = one_line(words).to_ascii_lowercase();
     let ids = scans.iter().map(|scan| ScanId(scan.scan)).filter(|id| id.to_string().starts_with(&words));
     match ids.collect::<Vec<_>>()[..] {
@@ -52,6 +59,11 @@ mod tests {
         check("ABD", Some(0xabd0_0000_0000_0001));
         check("ab", None);
         check("ff", None);
+        let named = |id, name: &str| ScanState { scan: id, name: name.to_owned(), ..ScanState::default() };
+        let scans = [named(1, "merger"), named(2, "move"), named(3, "move")];
+        assert_eq!(among("merger", &scans).ok(), Some(ScanId(1)));
+        assert!(among("move", &scans).unwrap_err().to_string().contains("2 scans"));
+        assert!(among("Merger", &scans).is_err());
         check("", None);
         assert_eq!(parse("00000000000000ff"), Some(ScanId(255)));
         assert_eq!(parse("ff"), None);

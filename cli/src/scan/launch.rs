@@ -37,6 +37,9 @@ pub(super) struct LaunchArgs {
     /// Launch the scan under this id, 16 hexadecimal digits; a repeated command with the same id launches nothing
     #[arg(long, value_name = "ID")]
     id: Option<String>,
+    /// Call the scan by this name; lists show it, and commands take it in place of the id
+    #[arg(long, value_name = "NAME")]
+    name: Option<String>,
     /// Do not ask
     #[arg(long, short)]
     yes: bool,
@@ -76,7 +79,11 @@ pub(super) async fn run(arg: &OperatorArg, args: &LaunchArgs) -> anyhow::Result<
         return Ok(Exit::Failed);
     }
     let stop = Stop::on_signals()?;
-    let request = v1::LaunchScanRequest { scan: id.0, options: Some(options.into()) };
+    let request = v1::LaunchScanRequest {
+        scan: id.0,
+        options: Some(options.into()),
+        name: args.name.clone().unwrap_or_default(),
+    };
     let patience = if args.wait { PATIENCE } else { crate::operator::client::PATIENCE };
     let launching = operator.call_for(patience, |mut client| {
         let request = request.clone();

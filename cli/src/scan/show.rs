@@ -13,15 +13,17 @@ use cognate_export::human::{bytes, count};
 use cognate_export::table::table;
 
 /// `cognate scan list`.
-pub(super) async fn list(arg: &OperatorArg, format: TableFormat) -> anyhow::Result<Exit> {
+pub(super) async fn list(arg: &OperatorArg, search: Option<&str>, format: TableFormat) -> anyhow::Result<Exit> {
     let operator = Operator::open(arg).await?;
     let listed = operator.call(|mut client| async move { client.list_scans(v1::ListScansRequest {}).await }).await?;
+    let shown: Vec<&ScanState> = listed.scans.iter().filter(|scan| search.is_none_or(|text| has(scan, text))).collect();
     match format {
-        TableFormat::Json => print_json(&listed.scans.iter().map(object).collect::<Value>())?,
+        TableFormat::Json => print_json(&shown.into_iter().map(object).collect::<Value>())?,
         TableFormat::Text => {
-            let rows = listed.scans.iter().map(|scan| {
+            let rows = shown.into_iter().map(|scan| {
                 vec![
                     ScanId(scan.scan).to_string(),
+                    one_line(&scan.name),
                     status(scan).to_owned(),
                     when(scan.started),
                     when(scan.finished),
@@ -29,10 +31,16 @@ pub(super) async fn list(arg: &OperatorArg, format: TableFormat) -> anyhow::Resu
                     about(scan),
                 ]
             });
-            print(&table(&["SCAN", "STATUS", "STARTED", "FINISHED", "BY", "REPOSITORIES"], rows))?;
+            print(&table(&["SCAN", "NAME", "STATUS", "STARTED", "FINISHED", "BY", "REPOSITORIES"], rows))?;
         }
     }
     Ok(Exit::Complete)
+}
+
+/// True if a text is in the name of a scan, its repositories, or the name of the person; capitals do not matter.
+fn has(scan: &ScanState, text: &str) -> bool {
+    let text = text.to_lowercase();
+    [scan.name.clone(), about(scan), scan.launched_by.clone()].iter().any(|field| field.to_lowercase().contains(&text))
 }
 
 /// The repositories of a scan, and what it refines of them.
@@ -63,6 +71,7 @@ pub(super) fn text(state: &ScanState) -> String {
             lines.push(format!("{name:<10}{value}"));
         }
     };
+    line("name", one_line(&state.name));
     line("failure", one_line(&state.failure));
     line("waits for", one_line(&state.waiting));
     line("started", when(state.started));
@@ -131,6 +140,7 @@ pub(super) fn object(state: &ScanState) -> Value {
     });
     json!({
         "id": ScanId(state.scan).to_string(),
+        "name": none_if_empty(&state.name),
         "status": status(state),
         "started": none_if_empty(&when(state.started)),
         "finished": none_if_empty(&when(state.finished)),

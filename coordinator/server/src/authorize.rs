@@ -61,6 +61,7 @@ pub(crate) const METHODS: &[(&str, Access)] = &[
     ("/cognate.v1.Operator/ListRepositories", VIEWER),
     ("/cognate.v1.Operator/EstimateScan", ANALYST),
     ("/cognate.v1.Operator/LaunchScan", ANALYST),
+    ("/cognate.v1.Operator/RenameScan", ANALYST),
     ("/cognate.v1.Operator/ListScans", VIEWER),
     ("/cognate.v1.Operator/ShowScan", VIEWER),
     ("/cognate.v1.Operator/WatchScan", VIEWER),

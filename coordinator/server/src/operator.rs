@@ -28,7 +28,7 @@ use crate::removal::KeepFor;
 use crate::services::Services;
 use crate::streams::Outgoing;
 use cognate_analysis::AnalysisLimits;
-use cognate_storage::journal::Action;
+use cognate_storage::journal::{Action, ScanNamed, What};
 use cognate_storage::store::IndexRow;
 
 /// Configuration of the service.
@@ -140,16 +140,32 @@ impl OperatorMethods for OperatorService {
 
     async fn launch_scan(&self, request: Request<v1::LaunchScanRequest>) -> Answer<v1::LaunchScanResponse> {
         let operator = operator_of(&request)?;
-        let v1::LaunchScanRequest { scan, options } = request.into_inner();
+        let v1::LaunchScanRequest { scan, options, name } = request.into_inner();
+        let name = scans::checked_scan_name(&name)?;
         let checked = self.checked(&operator, options.as_ref())?;
         let options = checked.options.clone();
         self.check_refinement(&operator, ScanId(scan), checked).await?;
         self.change(move |service| {
             let (scans, limits) = (&service.services.scans, &service.settings.limits);
-            scans.launch_as(ScanId(scan), options, operator.name.as_str(), limits)
+            scans.launch_as(ScanId(scan), options, &name, operator.name.as_str(), limits)
         })
         .await?;
         Ok(Response::new(v1::LaunchScanResponse {}))
+    }
+
+    async fn rename_scan(&self, request: Request<v1::RenameScanRequest>) -> Answer<v1::RenameScanResponse> {
+        let operator = operator_of(&request)?;
+        let v1::RenameScanRequest { scan, name } = request.into_inner();
+        let name = scans::checked_scan_name(&name)?;
+        let state = self.visible_state(&operator, ScanId(scan))?;
+        if state.launched_by != operator.name.as_str() {
+            self.check_concerns_no_other(&operator, &state, "rename")?;
+        }
+        self.change(move |service| {
+            service.services.records.record(What::ScanNamed(ScanNamed { id: scan, name }), operator.name.as_str())
+        })
+        .await?;
+        Ok(Response::new(v1::RenameScanResponse {}))
     }
 
     async fn list_scans(&self, request: Request<v1::ListScansRequest>) -> Answer<v1::ListScansResponse> {

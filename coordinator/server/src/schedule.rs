@@ -89,7 +89,7 @@ impl Schedules {
             } else {
                 let id = due_id(&schedule);
                 let options = ScanOptions::of_record(schedule.options.as_ref());
-                let launched = self.scans.launch_as(id, options, &schedule.name, limits);
+                let launched = self.scans.launch_as(id, options, "", &schedule.name, limits);
                 match launched {
                     Ok(()) => {
                         changed.last_scan = id.0;

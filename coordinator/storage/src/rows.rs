@@ -209,6 +209,9 @@ pub struct ScanRow {
     /// BLAKE3 of the result's file, 32 bytes, once there is one.
     #[prost(bytes = "vec", tag = "14")]
     pub file_digest: Vec<u8>,
+    /// What people call it, or empty. Only the launch and [`ScanNamed`](crate::journal::ScanNamed) change it.
+    #[prost(string, tag = "15")]
+    pub name: String,
 }
 
 /// Facts about one layer of a scan: fixed when it is frozen, and found after that.

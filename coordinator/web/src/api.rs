@@ -20,7 +20,7 @@ use serde_json::{Map, Value, json};
 use self::rows::{ScanRow, SiteRow};
 use crate::received::{PROGRAM, received};
 use crate::scan_form;
-use crate::{PageError, Pages, Person, Shown, scan_id};
+use crate::{Fields, PageError, Pages, Person, Shown, scan_id};
 use cognate_export::stored_query::{CaseRow, WatchRow};
 use cognate_server::identity::Refusal;
 use cognate_storage::clock::random_number;
@@ -34,6 +34,7 @@ pub(crate) fn routes(pages: &Pages) -> Router<Pages> {
         .route("/scans", get(scans).post(launch))
         .route("/scans/{id}", get(scan))
         .route("/scans/{id}/report", get(report))
+        .route("/scans/{id}/explain", get(explain))
         .route("/watches", get(watches))
         .route("/cases", get(cases))
         .route("/cases/{name}", get(case))
@@ -100,8 +101,13 @@ async fn launch(person: Person, body: Bytes) -> Shown {
         id => scan_id(id.as_str().unwrap_or_default())
             .map_err(|_| PageError::invalid("`id`: an id is 16 hexadecimal digits"))?,
     };
+    let name = match values.remove("name").unwrap_or_default() {
+        Value::Null => String::new(),
+        Value::String(name) => name,
+        _ => return Err(PageError::invalid("`name`: it is not a text")),
+    };
     let options = Some(scan_form::of_program(values)?.into());
-    let request = v1::LaunchScanRequest { scan: id.0, options };
+    let request = v1::LaunchScanRequest { scan: id.0, options, name };
     person.pages.service.launch_scan(person.ask("LaunchScan", request)?).await?;
     let mut response = answer(&ScanRow::from(&crate::scan::shown(&person, id).await?));
     *response.status_mut() = StatusCode::ACCEPTED;
@@ -114,6 +120,18 @@ async fn report(person: Person, Path(id): Path<String>) -> Shown {
     crate::scan::shown(&person, id).await?;
     let body = crate::exports::written(&person, id, Format::Json).await?;
     Ok(([(header::CONTENT_TYPE, Format::Json.content_type())], body).into_response())
+}
+
+/// What two documents share, as `cognate explain --format json` writes it.
+async fn explain(person: Person, Path(id): Path<String>, fields: Fields) -> Shown {
+    let id = scan_id(&id)?;
+    let [a, b] = ["a", "b"].map(|name| fields.all(name).next().unwrap_or_default().to_owned());
+    for (name, value) in [("a", &a), ("b", &b)] {
+        if value.is_empty() {
+            return Err(PageError::invalid(format!("`{name}`: a document, as site/repository/path")));
+        }
+    }
+    Ok(answer(&crate::result::explained(&person, id, a, b).await?))
 }
 
 async fn watches(person: Person) -> Shown {

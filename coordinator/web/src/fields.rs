@@ -35,6 +35,11 @@ impl Fields {
         Ok(Fields { pairs, _place: None })
     }
 
+    /// One field.
+    pub(crate) fn of(name: &str, value: &str) -> Fields {
+        Fields { pairs: vec![(name.to_owned(), value.to_owned())], _place: None }
+    }
+
     /// The same, which keep the place of a large form until they are dropped.
     pub(crate) fn holding(self, place: LargeForm) -> Fields {
         Fields { _place: Some(Arc::new(place)), ..self }

@@ -2,11 +2,12 @@
 
 use askama::Template;
 use axum::Router;
+use axum::http::StatusCode;
 use axum::routing::get;
 use cognate_proto::path::printable;
 use cognate_proto::v1::{FindHashesOpen, RepositoryPlace};
 
-use crate::{Fields, Page, PageError, Pages, Person, Shown, filters, find, html};
+use crate::{Again, Fields, Page, PageError, Pages, Person, Shown, filters, find, html};
 use cognate_server::find::hashes::record::{hash, state};
 use cognate_server::find::hashes::{HashAnswer, HashCoverage, HashHit, HashQuery, Listed};
 
@@ -19,8 +20,7 @@ pub(crate) fn routes() -> Router<Pages> {
 struct FindHashesPage {
     page: Page,
     /// The submitted form, to be sent again.
-    list: String,
-    sites: String,
+    form: Again,
     answer: Option<AnswerShown>,
 }
 
@@ -49,19 +49,32 @@ struct RowShown {
 
 async fn form(person: Person) -> Shown {
     person.may("FindHashes")?;
-    html(&FindHashesPage { page: person.page("find"), list: String::new(), sites: String::new(), answer: None })
+    page(&person, Again::default(), None)
+}
+
+fn page(person: &Person, form: Again, answer: Option<AnswerShown>) -> Shown {
+    let page = FindHashesPage { page: person.page("find"), form, answer };
+    page.form.answered(html(&page))
 }
 
 async fn ask(person: Person, fields: Fields) -> Shown {
     person.may("FindHashes")?;
-    let text = fields.needed("list")?.to_owned();
-    let sites = fields.text("sites").unwrap_or_default().to_owned();
-    let listed = Listed::read(text.as_bytes()).map_err(PageError::invalid)?;
-    let places: Vec<RepositoryPlace> = find::places(&sites).collect();
+    match asked(&person, &fields).await {
+        Ok(answer) => page(&person, Again::filled(fields), Some(answer)),
+        Err(error) => {
+            let names = if error.status == StatusCode::NOT_FOUND { &["sites"][..] } else { &["list", "sites"] };
+            page(&person, Again::of(fields, error, names)?, None)
+        }
+    }
+}
+
+async fn asked(person: &Person, fields: &Fields) -> Result<AnswerShown, PageError> {
+    let listed = Listed::read(fields.needed("list")?.as_bytes()).map_err(PageError::invalid)?;
+    let places: Vec<RepositoryPlace> = find::places(fields.text("sites").unwrap_or_default()).collect();
     let mut query = HashQuery::open(&FindHashesOpen { repositories: places, holders_max: 0 })?;
     query.list = listed.list.clone();
     let answer = person.pages.service.searched_hashes(person.operator.clone(), query).await?;
-    html(&FindHashesPage { page: person.page("find"), list: text, sites, answer: Some(shown(&listed, answer)) })
+    Ok(shown(&listed, answer))
 }
 
 fn shown(listed: &Listed, answer: HashAnswer) -> AnswerShown {

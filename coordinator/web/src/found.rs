@@ -9,7 +9,7 @@ use crate::{PageError, filters};
 use cognate_export::human;
 
 /// Documents of a match that a page shows; the command line shows more.
-const HOLDERS_SHOWN: usize = 50;
+pub(crate) const HOLDERS_SHOWN: usize = 50;
 
 /// An answer as pages show it.
 #[derive(Template)]
@@ -37,17 +37,19 @@ impl Answer {
 
     /// The reasons why matches are coarse, each with the number of matches.
     fn coarse_lines(&self) -> Vec<String> {
-        let line = |row: &CoarseRow| {
-            let matches = row.matches.unwrap_or_default();
-            let unit = if matches == 1 { "match" } else { "matches" };
-            format!("{} {unit}: {}", human::count(matches), row.line())
-        };
-        self.record.coarse.iter().map(line).collect()
+        self.record.coarse.iter().map(coarse_line).collect()
     }
 
     fn is_estimated(&self) -> bool {
         self.record.documents.iter().flat_map(|document| &document.matches).any(|one| one.estimated)
     }
+}
+
+/// The reason why matches are coarse, with their number.
+pub(crate) fn coarse_line(row: &CoarseRow) -> String {
+    let matches = row.matches.unwrap_or_default();
+    let unit = if matches == 1 { "match" } else { "matches" };
+    format!("{} {unit}: {}", human::count(matches), row.line())
 }
 
 fn omitted(document: &DocumentRow) -> u64 {
@@ -60,7 +62,7 @@ fn shown(one: &MatchRow) -> &[HolderRow] {
 }
 
 /// The share of the query's document that is in the match, or their resemblance.
-fn in_match(one: &MatchRow) -> String {
+pub(crate) fn in_match(one: &MatchRow) -> String {
     let intervals = one.intervals.as_ref();
     match one.sought_in_found {
         None => percent(one.resemblance, intervals.and_then(|all| all.resemblance)),
@@ -69,7 +71,7 @@ fn in_match(one: &MatchRow) -> String {
 }
 
 /// The share of the match that is in the query's document, or their resemblance.
-fn in_query(one: &MatchRow) -> String {
+pub(crate) fn in_query(one: &MatchRow) -> String {
     let intervals = one.intervals.as_ref();
     match one.found_in_sought {
         None => percent(one.resemblance, intervals.and_then(|all| all.resemblance)),
@@ -87,7 +89,8 @@ fn percent(share: Option<Ratio>, interval: Option<[Ratio; 2]>) -> String {
     }
 }
 
-fn lengths(lengths: Option<&LengthsRow>) -> Vec<(&'static str, u64)> {
+/// The lengths of a passage that is found, each with how often.
+pub(crate) fn lengths(lengths: Option<&LengthsRow>) -> Vec<(&'static str, u64)> {
     let Some(LengthsRow { p50, p95, p99 }) = lengths else { return Vec::new() };
     let all = [("every second time", p50), ("19 times in 20", p95), ("99 times in 100", p99)];
     all.into_iter().filter_map(|(how, length)| Some((how, (*length)?))).collect()

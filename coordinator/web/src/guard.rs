@@ -110,14 +110,27 @@ fn finished(mut response: Response, path: &str, page: impl FnOnce() -> Page) -> 
     response
 }
 
+/// The policy of pages.
+const POLICY: &str = "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self'; connect-src 'self'; form-action \
+                      'self'; base-uri 'none'; frame-ancestors 'none'";
+/// The policy of the one worker: it runs a WebAssembly module of ours, loads that, and can do nothing else.
+const POLICY_OF_WORKER: &str = "default-src 'none'; script-src 'self' 'wasm-unsafe-eval'; connect-src 'self'";
+
+/// Marks the answer that has the script of a worker which runs a module.
+#[derive(Clone, Copy)]
+struct RunsModules;
+
+/// The script of a worker, which may run modules.
+pub(crate) fn running_modules(mut script: Response) -> Response {
+    script.extensions_mut().insert(RunsModules);
+    script
+}
+
 /// Only our own resources run or are loaded, no other site frames a page, and nothing is cached.
 fn secured(response: &mut Response) {
+    let runs_modules = response.extensions().get::<RunsModules>().is_some();
     let headers_to_set: [(HeaderName, &'static str); 7] = [
-        (
-            header::CONTENT_SECURITY_POLICY,
-            "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self'; connect-src 'self'; form-action \
-             'self'; base-uri 'none'; frame-ancestors 'none'",
-        ),
+        (header::CONTENT_SECURITY_POLICY, if runs_modules { POLICY_OF_WORKER } else { POLICY }),
         (header::X_CONTENT_TYPE_OPTIONS, "nosniff"),
         (header::X_FRAME_OPTIONS, "DENY"),
         (header::REFERRER_POLICY, "no-referrer"),

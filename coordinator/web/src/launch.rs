@@ -10,7 +10,7 @@ use cognate_proto::v1::operator_server::Operator as _;
 
 use crate::scan_form::{ScanForm, methods};
 use crate::scans::repository;
-use crate::{Fields, Page, PageError, Pages, Person, Shown, filters, html, scan_id, see};
+use crate::{Again, Fields, Page, PageError, Pages, Person, Shown, filters, html, scan_id, see};
 use cognate_export::human;
 use cognate_storage::clock::random_number;
 
@@ -26,8 +26,8 @@ struct Launch {
     repositories: Vec<Choice>,
     profiles: Vec<String>,
     methods: Vec<(&'static str, &'static str)>,
-    /// The error in the submitted form.
-    problem: String,
+    /// What is wrong with the submitted form.
+    again: Again,
 }
 
 /// A repository that can be chosen.
@@ -50,6 +50,8 @@ struct EstimatePage {
     rows: Vec<EstimateRow>,
     read_bytes: u64,
     send_bytes: u64,
+    /// What is wrong with a name that was given here.
+    again: Again,
 }
 
 struct EstimateRow {
@@ -78,10 +80,10 @@ async fn choose(person: Person, fields: Fields) -> Shown {
         }
         (None, None) => ScanForm::untouched(),
     };
-    show_form(&person, form, String::new()).await
+    show_form(&person, form, Again::default()).await
 }
 
-async fn show_form(person: &Person, form: ScanForm, problem: String) -> Shown {
+async fn show_form(person: &Person, form: ScanForm, again: Again) -> Shown {
     let request = person.ask("ListRepositories", v1::ListRepositoriesRequest {})?;
     let listed = person.pages.service.list_repositories(request).await?.into_inner().repositories;
     let largest = |row: &v1::Repository, value: fn(&v1::RepositoryIndex) -> u64| {
@@ -97,14 +99,15 @@ async fn show_form(person: &Person, form: ScanForm, problem: String) -> Shown {
             name,
         }
     };
-    html(&Launch {
+    let page = Launch {
         page: person.page("scans"),
         repositories: listed.iter().map(choice).collect(),
         profiles: profiles(person).await?.into_iter().map(|profile| profile.name).collect(),
         methods: methods(),
-        problem,
+        again,
         form,
-    })
+    };
+    page.again.answered(html(&page))
 }
 
 async fn profiles(person: &Person) -> Result<Vec<v1::Profile>, PageError> {
@@ -115,6 +118,11 @@ async fn profiles(person: &Person) -> Result<Vec<v1::Profile>, PageError> {
 /// The cost and the question; or the form again with its error.
 async fn estimate(person: Person, fields: Fields) -> Shown {
     person.may("LaunchScan")?;
+    confirm(&person, fields, Again::default()).await
+}
+
+/// The cost and the question, and what is wrong with the names that were given there; or the first form with its error.
+async fn confirm(person: &Person, fields: Fields, again: Again) -> Shown {
     let form = ScanForm::of_fields(&fields);
     let asked = async {
         let options = form.options()?;
@@ -128,10 +136,9 @@ async fn estimate(person: Person, fields: Fields) -> Shown {
     let rows: Vec<EstimateRow> = match asked.await {
         Ok(rows) => rows.iter().map(EstimateRow::of).collect(),
         // The form stays filled in.
-        Err(error) if error.status.is_client_error() => return show_form(&person, form, error.message).await,
-        Err(error) => return Err(error),
+        Err(error) => return show_form(person, form, Again::of(fields, error, &ScanForm::NAMES)?).await,
     };
-    html(&EstimatePage {
+    let page = EstimatePage {
         page: person.page("scans"),
         id: ScanId(random_number().max(1)).to_string(),
         fields: form.fields(),
@@ -139,7 +146,16 @@ async fn estimate(person: Person, fields: Fields) -> Shown {
         read_bytes: rows.iter().map(|row| row.read_bytes).sum(),
         send_bytes: rows.iter().map(|row| row.send_bytes).sum(),
         rows,
-    })
+        again,
+    };
+    page.again.answered(html(&page))
+}
+
+/// The question again, after what was given there could not be used. `names` are the fields of its form, the first of which has errors
+/// that name none.
+pub(crate) async fn confirm_again(person: &Person, fields: Fields, error: PageError, names: &[&'static str]) -> Shown {
+    let again = Again::of(fields.clone(), error, names)?;
+    confirm(person, fields, again).await
 }
 
 impl EstimateRow {
@@ -174,7 +190,10 @@ impl EstimateRow {
 async fn launch(person: Person, fields: Fields) -> Shown {
     let id = scan_id(fields.needed("id")?)?;
     let options = ScanForm::of_fields(&fields).options()?;
-    let request = v1::LaunchScanRequest { scan: id.0, options: Some(options.into()) };
-    person.pages.service.launch_scan(person.ask("LaunchScan", request)?).await?;
-    see(&format!("/scans/{id}"))
+    let name = fields.text("scan_name").unwrap_or_default().to_owned();
+    let request = v1::LaunchScanRequest { scan: id.0, options: Some(options.into()), name };
+    match person.pages.service.launch_scan(person.ask("LaunchScan", request)?).await {
+        Ok(_) => see(&format!("/scans/{id}")),
+        Err(status) => confirm_again(&person, fields, status.into(), &["scan_name"]).await,
+    }
 }

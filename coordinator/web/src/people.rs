@@ -7,7 +7,7 @@ use cognate_proto::v1::operator_server::Operator as _;
 use cognate_proto::v1::{self, MemberKind, MemberStatus, Membership, Role};
 
 use crate::person::role;
-use crate::{Fields, Page, PageError, Pages, Person, Shown, filters, html, see};
+use crate::{Again, Fields, Page, PageError, Pages, Person, Shown, filters, html, see};
 
 pub(crate) fn routes() -> Router<Pages> {
     Router::new()
@@ -21,6 +21,8 @@ pub(crate) fn routes() -> Router<Pages> {
 struct People {
     page: Page,
     people: Vec<Row>,
+    /// The form of an invitation, as it was filled in.
+    form: Again,
 }
 
 struct Row {
@@ -34,6 +36,10 @@ struct Row {
 }
 
 async fn list(person: Person) -> Shown {
+    shown(&person, Again::default()).await
+}
+
+async fn shown(person: &Person, form: Again) -> Shown {
     let request = person.ask("ListMembers", v1::ListMembersRequest { kind: MemberKind::Operator.into() })?;
     let members = person.pages.service.list_members(request).await?.into_inner().members;
     let row = |member: v1::Member| {
@@ -57,10 +63,18 @@ async fn list(person: Person) -> Shown {
             name: membership.name,
         }
     };
-    html(&People { page: person.page("people"), people: members.into_iter().map(row).collect() })
+    let page = People { page: person.page("people"), people: members.into_iter().map(row).collect(), form };
+    page.form.answered(html(&page))
 }
 
 async fn invite(person: Person, fields: Fields) -> Shown {
+    match invited(&person, &fields).await {
+        Ok(()) => see("/people"),
+        Err(error) => shown(&person, Again::of(fields, error, &["name", "role", "site", "party"])?).await,
+    }
+}
+
+async fn invited(person: &Person, fields: &Fields) -> Result<(), PageError> {
     let role = match fields.needed("role")? {
         "viewer" => Role::Viewer,
         "analyst" => Role::Analyst,
@@ -83,7 +97,7 @@ async fn invite(person: Person, fields: Fields) -> Shown {
          it is not shown again."
     );
     person.say_with(text, Some(format!("echo {} | cognate operator enroll - -o operator.toml", answer.line)));
-    see("/people")
+    Ok(())
 }
 
 async fn revoke(person: Person, fields: Fields) -> Shown {

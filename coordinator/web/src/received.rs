@@ -27,6 +27,13 @@ pub(crate) struct Limits {
     within: Duration,
 }
 
+impl Limits {
+    /// The most bytes of a body.
+    pub(crate) fn bytes_max(self) -> usize {
+        self.bytes_max
+    }
+}
+
 /// The body of a request, complete.
 ///
 /// # Errors

@@ -15,6 +15,8 @@ mod sample;
 mod tree;
 mod verdicts;
 
+pub(crate) use self::explain::explained;
+
 use askama::Template;
 use axum::Router;
 use axum::extract::Path;
@@ -166,6 +168,7 @@ struct Cell {
 async fn landing(person: Person, Path(id): Path<String>, fields: Fields) -> Shown {
     let id = scan_id(&id)?;
     let mut summary = browsing(&person, id, &ClusterFilter::default(), |browse, _| Ok(browse.summary()?)).await?;
+    let name = crate::scan::shown(&person, id).await?.name;
     let asking = person.clone();
     let samples = blocking(move || Ok(asking.pages.service.review(&asking.operator, id)?.samples)).await?;
     summary.scan.samples = samples.iter().map(SampleSection::of).collect();
@@ -174,7 +177,7 @@ async fn landing(person: Person, Path(id): Path<String>, fields: Fields) -> Show
         page: person.page("scans"),
         id,
         answer: sentences(&summary.scan, &summary.sites, &summary.overlap, &summary.changes),
-        title: title(&summary.sites),
+        title: if name.is_empty() { title(&summary.sites) } else { format!("{name}: {}", title(&summary.sites)) },
         statuses: statuses(&summary),
         redundant_bytes: summary.identical.iter().map(|totals| totals.wasted_bytes).sum(),
         identical_sets: summary.identical.iter().map(|totals| totals.sets).sum(),

@@ -19,7 +19,7 @@ use tokio_stream::StreamExt as _;
 use tokio_stream::wrappers::ReceiverStream;
 
 use crate::scans::{ScanRow, repository};
-use crate::{Page, PageError, Pages, Person, Shown, filters, html, scan_id, see};
+use crate::{Again, Fields, Page, PageError, Pages, Person, Shown, filters, html, scan_id, see};
 use cognate_export::human;
 
 pub(crate) fn routes() -> Router<Pages> {
@@ -27,6 +27,7 @@ pub(crate) fn routes() -> Router<Pages> {
         .route("/scans/{id}", get(scan))
         .route("/scans/{id}/live", get(live))
         .route("/scans/{id}/ended", get(ended))
+        .route("/scans/{id}/rename", post(rename))
         .route("/scans/{id}/cancel", post(cancel))
         .route("/scans/{id}/delete", post(delete))
 }
@@ -36,6 +37,8 @@ pub(crate) fn routes() -> Router<Pages> {
 struct ScanPage {
     page: Page,
     scan: ScanRow,
+    /// The form for its name.
+    again: Again,
     view: ScanView,
     settings: Vec<(&'static str, String)>,
     is_under_way: bool,
@@ -150,17 +153,23 @@ fn advice(state: &v1::ScanState) -> &'static str {
 }
 
 async fn scan(person: Person, Path(id): Path<String>) -> Shown {
-    let id = scan_id(&id)?;
-    let state = shown(&person, id).await?;
+    show(&person, scan_id(&id)?, None).await
+}
+
+/// The page of a scan, with the form for its name as it was filled in.
+async fn show(person: &Person, id: ScanId, again: Option<Again>) -> Shown {
+    let state = shown(person, id).await?;
     let has_result = matches!(state.status(), ScanStatus::Complete | ScanStatus::Partial);
-    html(&ScanPage {
+    let page = ScanPage {
         page: person.page("scans"),
         scan: ScanRow::of(&state),
+        again: again.unwrap_or_else(|| Again::filled(Fields::of("name", &state.name))),
         view: ScanView::of(&state),
         settings: settings(&ScanOptions::of_record(state.options.as_ref())),
         is_under_way: matches!(state.status(), ScanStatus::Syncing | ScanStatus::Analysing),
         has_result,
-    })
+    };
+    page.again.answered(html(&page))
 }
 
 /// The state of a scan, if this person may see it.
@@ -267,6 +276,20 @@ async fn live(person: Person, Path(id): Path<String>) -> Shown {
         }
     });
     Ok(Sse::new(ReceiverStream::new(stream)).keep_alive(KeepAlive::default()).into_response())
+}
+
+async fn rename(person: Person, Path(id): Path<String>, fields: Fields) -> Shown {
+    let id = scan_id(&id)?;
+    let name = fields.text("name").unwrap_or_default().to_owned();
+    let request = person.ask("RenameScan", v1::RenameScanRequest { scan: id.0, name: name.clone() })?;
+    if let Err(status) = person.pages.service.rename_scan(request).await {
+        return show(&person, id, Some(Again::of(fields, status.into(), &["name"])?)).await;
+    }
+    person.say(match name.as_str() {
+        "" => "The scan has no name.".to_owned(),
+        name => format!("The scan is called “{name}”."),
+    });
+    see(&format!("/scans/{id}"))
 }
 
 async fn cancel(person: Person, Path(id): Path<String>) -> Shown {

@@ -67,6 +67,16 @@ const fn of_option(option: &'static str, kind: Kind) -> Field {
 pub(crate) struct ScanForm(Vec<(&'static str, String)>);
 
 impl ScanForm {
+    /// The names of its fields; the first is that of the repositories.
+    pub(crate) const NAMES: [&str; FIELDS.len()] = {
+        let (mut names, mut place) = ([""; FIELDS.len()], 0);
+        while place < FIELDS.len() {
+            names[place] = FIELDS[place].name;
+            place += 1;
+        }
+        names
+    };
+
     /// The form before anybody has typed.
     pub(crate) fn untouched() -> ScanForm {
         ScanForm::of_options(&ScanOptions::default())
@@ -275,8 +285,8 @@ mod tests {
             assert!(page.contains(&format!(" name=\"{name}\"")), "`{name}` is not in launch.html");
             assert!(keys.contains_key(*option), "`{option}` is not in openapi.json");
         }
-        // Also the id of the scan.
-        assert_eq!(keys.len(), FIELDS.len() + 1);
+        // Also the id of the scan, and its name, which the page asks for with the question.
+        assert_eq!(keys.len(), FIELDS.len() + 2);
         // Also the number that guards every form.
         assert_eq!(page.matches(" name=\"").count(), FIELDS.len() + 1);
     }

@@ -25,11 +25,15 @@ struct List {
     scans: Vec<ScanRow>,
     number: usize,
     pages: usize,
+    /// The text that scans were searched for, or empty.
+    search: String,
 }
 
 /// A scan in a line.
 pub(crate) struct ScanRow {
     pub(crate) id: String,
+    /// What people call it, or empty.
+    pub(crate) name: String,
     pub(crate) status: &'static str,
     pub(crate) started: i64,
     pub(crate) finished: i64,
@@ -53,6 +57,7 @@ impl ScanRow {
         }
         ScanRow {
             id: ScanId(state.scan).to_string(),
+            name: state.name.clone(),
             status: status(state.status()),
             started: state.started,
             finished: state.finished,
@@ -64,6 +69,15 @@ impl ScanRow {
             origin: options.origin,
             result_bytes: state.result_bytes,
         }
+    }
+}
+
+impl ScanRow {
+    /// True if a text is in the name of the scan, its id, its repositories, or the name of the person; capitals do not matter.
+    fn has(&self, text: &str) -> bool {
+        let text = text.to_lowercase();
+        let fields = [&self.name, &self.id, &self.all_repositories, &self.by, &self.origin];
+        fields.into_iter().any(|field| field.to_lowercase().contains(&text))
     }
 }
 
@@ -107,8 +121,10 @@ pub(crate) fn view(view: &str) -> &str {
 async fn list(person: Person, fields: Fields) -> Shown {
     let service = &person.pages.service;
     let states = service.list_scans(person.ask("ListScans", v1::ListScansRequest {})?).await?.into_inner().scans;
-    let pages = states.len().div_ceil(ROWS).max(1);
+    let search = fields.text("search").unwrap_or_default().to_owned();
+    let rows: Vec<ScanRow> = states.iter().map(ScanRow::of).filter(|row| row.has(&search)).collect();
+    let pages = rows.len().div_ceil(ROWS).max(1);
     let number = usize::try_from(fields.number("page")?.unwrap_or(1)).unwrap_or(pages).clamp(1, pages);
-    let scans = states.iter().skip((number - 1) * ROWS).take(ROWS).map(ScanRow::of).collect();
-    html(&List { page: person.page("scans"), scans, number, pages })
+    let scans = rows.into_iter().skip((number - 1) * ROWS).take(ROWS).collect();
+    html(&List { page: person.page("scans"), scans, number, pages, search })
 }

@@ -8,9 +8,10 @@ use cognate_proto::name::ScanId;
 use cognate_proto::v1;
 use cognate_proto::v1::operator_server::Operator as _;
 
+use crate::launch::confirm_again;
 use crate::scan_form::ScanForm;
 use crate::scans::{method, repository};
-use crate::{Fields, Page, PageError, Pages, Person, Shown, filters, html, see};
+use crate::{Again, Fields, Page, PageError, Pages, Person, Shown, filters, html, see};
 
 pub(crate) fn routes() -> Router<Pages> {
     Router::new()
@@ -25,6 +26,8 @@ pub(crate) fn routes() -> Router<Pages> {
 #[template(path = "schedules.html")]
 struct Schedules {
     page: Page,
+    /// The form of a schedule for a profile, as it was filled in.
+    form: Again,
     schedules: Vec<ScheduleRow>,
     profiles: Vec<ProfileRow>,
 }
@@ -55,6 +58,10 @@ fn repositories(options: &v1::ScanOptions) -> String {
 }
 
 async fn list(person: Person) -> Shown {
+    shown(&person, Again::default()).await
+}
+
+async fn shown(person: &Person, form: Again) -> Shown {
     let service = &person.pages.service;
     let schedules = service.list_schedules(person.ask("ListSchedules", v1::ListSchedulesRequest {})?).await?;
     let profiles = service.list_profiles(person.ask("ListProfiles", v1::ListProfilesRequest {})?).await?;
@@ -77,15 +84,28 @@ async fn list(person: Person) -> Shown {
         let options = profile.options.unwrap_or_default();
         ProfileRow { name: profile.name, repositories: repositories(&options), method: method(&options) }
     };
-    html(&Schedules {
+    let page = Schedules {
         page: person.page("schedules"),
+        form,
         schedules: schedules.into_inner().schedules.into_iter().map(schedule).collect(),
         profiles: profiles.into_inner().profiles.into_iter().map(profile).collect(),
-    })
+    };
+    page.form.answered(html(&page))
 }
 
 /// A schedule for the options in a form, or for a profile.
 async fn save(person: Person, fields: Fields) -> Shown {
+    const NAMES: [&str; 3] = ["name", "every", "webhook"];
+    // The name is that of the profile, which nobody typed.
+    const OF_PROFILE: [&str; 1] = ["every"];
+    match saved(&person, &fields).await {
+        Ok(()) => see("/schedules"),
+        Err(error) if fields.text("profile").is_some() => shown(&person, Again::of(fields, error, &OF_PROFILE)?).await,
+        Err(error) => confirm_again(&person, fields, error, &NAMES).await,
+    }
+}
+
+async fn saved(person: &Person, fields: &Fields) -> Result<(), PageError> {
     let service = &person.pages.service;
     let name = fields.needed("name")?.to_owned();
     let typed = fields.needed("every")?;
@@ -101,7 +121,7 @@ async fn save(person: Person, fields: Fields) -> Shown {
             let known = listed.profiles.into_iter().find(|known| known.name == profile);
             known.and_then(|known| known.options).ok_or_else(PageError::not_found)?
         }
-        None => ScanForm::of_fields(&fields).options()?.into(),
+        None => ScanForm::of_fields(fields).options()?.into(),
     };
     let schedule = v1::Schedule {
         name: name.clone(),
@@ -117,7 +137,7 @@ async fn save(person: Person, fields: Fields) -> Shown {
         "" => format!("Schedule {name} is saved; its first scan is launched now."),
         at => format!("Schedule {name} is saved; its first scan is launched at {at} UTC."),
     });
-    see("/schedules")
+    Ok(())
 }
 
 async fn remove(person: Person, fields: Fields) -> Shown {
@@ -129,13 +149,20 @@ async fn remove(person: Person, fields: Fields) -> Shown {
 }
 
 async fn save_profile(person: Person, fields: Fields) -> Shown {
-    let name = fields.needed("name")?.to_owned();
-    let options = ScanForm::of_fields(&fields).options()?;
+    match saved_profile(&person, &fields).await {
+        Ok(()) => see("/schedules"),
+        Err(error) => confirm_again(&person, fields, error, &["profile_name"]).await,
+    }
+}
+
+async fn saved_profile(person: &Person, fields: &Fields) -> Result<(), PageError> {
+    let name = fields.needed("profile_name")?.to_owned();
+    let options = ScanForm::of_fields(fields).options()?;
     let profile = v1::Profile { name: name.clone(), options: Some(options.into()) };
     let request = person.ask("PutProfile", v1::PutProfileRequest { profile: Some(profile) })?;
     person.pages.service.put_profile(request).await?;
     person.say(format!("Profile {name} is saved."));
-    see("/schedules")
+    Ok(())
 }
 
 async fn remove_profile(person: Person, fields: Fields) -> Shown {

@@ -6,7 +6,7 @@ use axum::routing::{get, post};
 use cognate_proto::v1::operator_server::Operator as _;
 use cognate_proto::v1::{self, MemberKind, MemberStatus, Membership};
 
-use crate::{Fields, Page, PageError, Pages, Person, Shown, filters, html, see};
+use crate::{Again, Fields, Page, PageError, Pages, Person, Shown, filters, html, see};
 use cognate_export::human;
 
 pub(crate) fn routes() -> Router<Pages> {
@@ -22,6 +22,8 @@ pub(crate) fn routes() -> Router<Pages> {
 struct Sites {
     page: Page,
     sites: Vec<Site>,
+    /// The form of an invitation, as it was filled in.
+    form: Again,
 }
 
 struct Site {
@@ -66,13 +68,18 @@ pub(crate) fn state(member: &v1::Member) -> &'static str {
 }
 
 async fn list(person: Person) -> Shown {
+    shown(&person, Again::default()).await
+}
+
+async fn shown(person: &Person, form: Again) -> Shown {
     let service = &person.pages.service;
     let kind = MemberKind::Site.into();
     let members = service.list_members(person.ask("ListMembers", v1::ListMembersRequest { kind })?).await?.into_inner();
     let repositories = service.list_repositories(person.ask("ListRepositories", v1::ListRepositoriesRequest {})?);
     let repositories = repositories.await?.into_inner().repositories;
     let sites = members.members.into_iter().map(|member| site(member, &repositories)).collect();
-    html(&Sites { page: person.page("sites"), sites })
+    let page = Sites { page: person.page("sites"), sites, form };
+    page.form.answered(html(&page))
 }
 
 fn site(member: v1::Member, repositories: &[v1::Repository]) -> Site {
@@ -121,6 +128,13 @@ pub(crate) fn method(method: Option<&v1::MethodSpec>) -> String {
 }
 
 async fn invite(person: Person, fields: Fields) -> Shown {
+    match invited(&person, &fields).await {
+        Ok(()) => see("/sites"),
+        Err(error) => shown(&person, Again::of(fields, error, &["name", "party"])?).await,
+    }
+}
+
+async fn invited(person: &Person, fields: &Fields) -> Result<(), PageError> {
     let membership = Membership {
         kind: MemberKind::Site.into(),
         name: fields.needed("name")?.to_owned(),
@@ -135,7 +149,7 @@ async fn invite(person: Person, fields: Fields) -> Shown {
          people read; it is not shown again."
     );
     person.say_with(text, Some(format!("echo {} | cognate worker enroll - --config worker.toml", answer.line)));
-    see("/sites")
+    Ok(())
 }
 
 async fn revoke(person: Person, fields: Fields) -> Shown {

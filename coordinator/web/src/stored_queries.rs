@@ -10,7 +10,7 @@ use cognate_proto::v1::operator_server::Operator as _;
 use tokio_stream::StreamExt as _;
 
 use crate::exports::file;
-use crate::find::{searched, to_keep};
+use crate::find::{searched, shown_again, to_keep};
 use crate::found::Answer;
 use crate::{Fields, Page, PageError, Pages, Person, Shown, filters, html, see};
 use cognate_export::human;
@@ -150,11 +150,18 @@ async fn watch(person: Person, Path(name): Path<String>) -> Shown {
 }
 
 async fn add(person: Person, fields: Fields) -> Shown {
+    match added(&person, &fields).await {
+        Ok(()) => see("/watches"),
+        Err(error) => shown_again(&person, fields, error).await,
+    }
+}
+
+async fn added(person: &Person, fields: &Fields) -> Result<(), PageError> {
     let text = |name| fields.text(name).unwrap_or_default().to_owned();
     let name = fields.needed("name")?.to_owned();
     let watch = v1::Watch {
         name: name.clone(),
-        query: Some(to_keep(&fields)?),
+        query: Some(to_keep(fields)?),
         webhook: text("webhook"),
         note: text("note"),
         ..v1::Watch::default()
@@ -162,7 +169,7 @@ async fn add(person: Person, fields: Fields) -> Shown {
     let request = person.ask("PutWatch", v1::PutWatchRequest { watch: Some(watch) })?;
     let hits = person.pages.service.put_watch(request).await?.into_inner().hits;
     person.say(format!("The watch “{name}” is set up. {} match now; only new ones will be reported.", documents(hits)));
-    see("/watches")
+    Ok(())
 }
 
 async fn remove(person: Person, fields: Fields) -> Shown {
@@ -245,12 +252,19 @@ async fn case(person: Person, Path(name): Path<String>, fields: Fields) -> Shown
 }
 
 async fn open(person: Person, fields: Fields) -> Shown {
+    match opened(&person, &fields).await {
+        Ok(name) => see(&format!("/cases/{name}")),
+        Err(error) => shown_again(&person, fields, error).await,
+    }
+}
+
+async fn opened(person: &Person, fields: &Fields) -> Result<String, PageError> {
     let name = fields.needed("name")?.to_owned();
     let note = fields.text("note").unwrap_or_default().to_owned();
-    let request = v1::OpenCaseRequest { name: name.clone(), query: Some(to_keep(&fields)?), note };
+    let request = v1::OpenCaseRequest { name: name.clone(), query: Some(to_keep(fields)?), note };
     person.pages.service.open_case(person.ask("OpenCase", request)?).await?;
     person.say("The case is open, and its first answer is stored.");
-    see(&format!("/cases/{name}"))
+    Ok(name)
 }
 
 async fn check(person: Person, Path(name): Path<String>) -> Shown {

@@ -17,6 +17,8 @@ use cognate_server::{AnalysisLimits, KeepFor, OperatorSettings};
 
 mod decisions;
 mod explain;
+mod finds;
+mod names;
 mod results;
 mod sites;
 mod stored_queries;
@@ -194,7 +196,9 @@ async fn a_form_counts_only_from_a_page_of_the_same_session() {
     assert!(!browser.get("/sites").await.body.contains("cog1_"));
     assert_eq!(browser.audit().await[0], "root invited site paris");
     let answer = browser.post("/sites/invite", &[("name", "a/b"), ("csrf", &csrf)]).await;
-    assert!(answer.status == StatusCode::BAD_REQUEST && answer.body.contains("That cannot be done"), "{}", answer.body);
+    // What is wrong stands at the field, which keeps what was typed.
+    assert_eq!(answer.status, StatusCode::BAD_REQUEST);
+    assert!(answer.body.contains("id=\"name-problem\"") && answer.body.contains("value=\"a/b\""), "{}", answer.body);
 }
 
 #[tokio::test]

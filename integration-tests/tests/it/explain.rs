@@ -196,3 +196,56 @@ fn a_pair_whose_fine_chunks_a_site_did_not_give_is_of_whole_chunks() {
     let text = federation.operate(&words).expect(0);
     assert!(text.text().contains("COARSE: the fine chunks of "), "{}", text.text());
 }
+
+#[test]
+fn explain_find_and_plan_fit_in_a_terminal_of_80_columns() {
+    let mut federation = Federation::new(1351);
+    let (old, new) = versions();
+    let deep = "departments/d07/projects/p012/a-very-long-name-of-a-document-that-fills-a-line-of-a-terminal.txt";
+    federation.add("paris", &files(&[(deep, &old), ("copy.txt", &old)]));
+    federation.add("tokyo", &files(&[(&format!("kept/{deep}"), &new), ("copy of it.txt", &old)]));
+    federation.sandbox.settle();
+    federation.start_all();
+    federation.scan(&[]).expect(0);
+    let file = federation.site("paris").folder().join(deep);
+    let (a, b) = (format!("paris/kb/{deep}"), format!("tokyo/kb/kept/{deep}"));
+    for words in [
+        vec!["explain", "latest", &a, &b],
+        vec!["find", file.to_str().unwrap()],
+        vec!["plan", "make", "latest", "--keep", "shortest-path"],
+    ] {
+        let shown = |columns: &str| {
+            let mut command = federation.operating(&words);
+            command.env("COLUMNS", columns);
+            federation.sandbox.spawn(command).ended().text().to_owned()
+        };
+        let width = |line: &str| line.chars().count();
+        let (narrow, wide) = (shown("80"), shown("1000"));
+        assert!(wide.lines().any(|line| width(line) > 80), "there is something to fold:\n{wide}");
+        let too_long: Vec<&str> = narrow.lines().filter(|line| width(line) > 80).collect();
+        assert!(too_long.is_empty(), "{words:?}: {too_long:#?}");
+        let letters = |text: &str| text.chars().filter(|letter| letter.is_alphanumeric()).count();
+        assert_eq!(letters(&narrow), letters(&wide), "nothing is lost:\n{narrow}");
+    }
+}
+
+#[test]
+fn the_api_explains_as_the_command_does() {
+    let mut federation = Federation::new(1352);
+    let (old, new) = versions();
+    federation.add("paris", &files(&[("guide.txt", &old)]));
+    federation.add("tokyo", &files(&[("kept/guide.txt", &new)]));
+    federation.sandbox.settle();
+    federation.start_all();
+    let id = federation.scan(&[]).report()["scan"]["id"].as_str().unwrap().to_owned();
+    let token = federation.operate(&["operator", "login", "--token"]).expect(0).text().trim().to_owned();
+    let path = format!("/api/v1/scans/{id}/explain?a=paris/kb/guide.txt&b=tokyo/kb/kept/guide.txt");
+    let (status, body) = federation.http_with(&path, &format!("Authorization: Bearer {token}\r\n"));
+    assert_eq!(status, 200, "{body}");
+    let words = ["explain", &id, "paris/kb/guide.txt", "tokyo/kb/kept/guide.txt", "--format", "json"];
+    let told = federation.operate(&words).expect(0).json();
+    assert!(told["views"][0]["shared"].as_array().unwrap().len() > 1, "{told}");
+    assert_eq!(serde_json::from_str::<Value>(&body).unwrap(), told);
+    let (status, _) = federation.http(&path);
+    assert_eq!(status, 401);
+}

@@ -4,6 +4,8 @@ mod both;
 mod office;
 mod scanned;
 
+pub(crate) use office::docx;
+
 use std::path::{Path, PathBuf};
 
 use cognate_integration_tests::canonical::comparable;

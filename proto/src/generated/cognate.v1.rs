@@ -3824,9 +3824,22 @@ pub struct LaunchScanRequest {
     pub scan: u64,
     #[prost(message, optional, tag = "2")]
     pub options: ::core::option::Option<ScanOptions>,
+    /// What people call it, or empty.
+    #[prost(string, tag = "3")]
+    pub name: ::prost::alloc::string::String,
 }
 #[derive(Clone, Copy, PartialEq, Eq, Hash, ::prost::Message)]
 pub struct LaunchScanResponse {}
+#[derive(Clone, PartialEq, Eq, Hash, ::prost::Message)]
+pub struct RenameScanRequest {
+    #[prost(fixed64, tag = "1")]
+    pub scan: u64,
+    /// What people call it from now on; empty: nothing.
+    #[prost(string, tag = "2")]
+    pub name: ::prost::alloc::string::String,
+}
+#[derive(Clone, Copy, PartialEq, Eq, Hash, ::prost::Message)]
+pub struct RenameScanResponse {}
 #[derive(Clone, Copy, PartialEq, Eq, Hash, ::prost::Message)]
 pub struct ListScansRequest {}
 #[derive(Clone, PartialEq, ::prost::Message)]
@@ -3874,6 +3887,9 @@ pub struct ScanState {
     /// The kind of the failure.
     #[prost(enumeration = "FailureKind", tag = "21")]
     pub failure_kind: i32,
+    /// What people call it, or empty.
+    #[prost(string, tag = "22")]
+    pub name: ::prost::alloc::string::String,
 }
 #[derive(Clone, PartialEq, Eq, Hash, ::prost::Message)]
 pub struct RepositoryState {
@@ -4623,6 +4639,30 @@ pub mod operator_client {
             let mut req = request.into_request();
             req.extensions_mut()
                 .insert(GrpcMethod::new("cognate.v1.Operator", "LaunchScan"));
+            self.inner.unary(req, path, codec).await
+        }
+        pub async fn rename_scan(
+            &mut self,
+            request: impl tonic::IntoRequest<super::RenameScanRequest>,
+        ) -> std::result::Result<
+            tonic::Response<super::RenameScanResponse>,
+            tonic::Status,
+        > {
+            self.inner
+                .ready()
+                .await
+                .map_err(|e| {
+                    tonic::Status::unknown(
+                        format!("Service was not ready: {}", e.into()),
+                    )
+                })?;
+            let codec = tonic_prost::ProstCodec::default();
+            let path = http::uri::PathAndQuery::from_static(
+                "/cognate.v1.Operator/RenameScan",
+            );
+            let mut req = request.into_request();
+            req.extensions_mut()
+                .insert(GrpcMethod::new("cognate.v1.Operator", "RenameScan"));
             self.inner.unary(req, path, codec).await
         }
         pub async fn list_scans(
@@ -5529,6 +5569,13 @@ pub mod operator_server {
             tonic::Response<super::LaunchScanResponse>,
             tonic::Status,
         >;
+        async fn rename_scan(
+            &self,
+            request: tonic::Request<super::RenameScanRequest>,
+        ) -> std::result::Result<
+            tonic::Response<super::RenameScanResponse>,
+            tonic::Status,
+        >;
         async fn list_scans(
             &self,
             request: tonic::Request<super::ListScansRequest>,
@@ -6207,6 +6254,51 @@ pub mod operator_server {
                     let inner = self.inner.clone();
                     let fut = async move {
                         let method = LaunchScanSvc(inner);
+                        let codec = tonic_prost::ProstCodec::default();
+                        let mut grpc = tonic::server::Grpc::new(codec)
+                            .apply_compression_config(
+                                accept_compression_encodings,
+                                send_compression_encodings,
+                            )
+                            .apply_max_message_size_config(
+                                max_decoding_message_size,
+                                max_encoding_message_size,
+                            );
+                        let res = grpc.unary(method, req).await;
+                        Ok(res)
+                    };
+                    Box::pin(fut)
+                }
+                "/cognate.v1.Operator/RenameScan" => {
+                    #[allow(non_camel_case_types)]
+                    struct RenameScanSvc<T: Operator>(pub Arc<T>);
+                    impl<
+                        T: Operator,
+                    > tonic::server::UnaryService<super::RenameScanRequest>
+                    for RenameScanSvc<T> {
+                        type Response = super::RenameScanResponse;
+                        type Future = BoxFuture<
+                            tonic::Response<Self::Response>,
+                            tonic::Status,
+                        >;
+                        fn call(
+                            &mut self,
+                            request: tonic::Request<super::RenameScanRequest>,
+                        ) -> Self::Future {
+                            let inner = Arc::clone(&self.0);
+                            let fut = async move {
+                                <T as Operator>::rename_scan(&inner, request).await
+                            };
+                            Box::pin(fut)
+                        }
+                    }
+                    let accept_compression_encodings = self.accept_compression_encodings;
+                    let send_compression_encodings = self.send_compression_encodings;
+                    let max_decoding_message_size = self.max_decoding_message_size;
+                    let max_encoding_message_size = self.max_encoding_message_size;
+                    let inner = self.inner.clone();
+                    let fut = async move {
+                        let method = RenameScanSvc(inner);
                         let codec = tonic_prost::ProstCodec::default();
                         let mut grpc = tonic::server::Grpc::new(codec)
                             .apply_compression_config(

@@ -69,7 +69,7 @@ async fn close(coordinator: Arc<Coordinator>) {
 }
 
 async fn scanned(coordinator: &Coordinator, id: u64) -> ScanState {
-    coordinator.services().scans.launch_as(ScanId(id), spec(true), "anna", &LIMITS).unwrap();
+    coordinator.services().scans.launch_as(ScanId(id), spec(true), "", "anna", &LIMITS).unwrap();
     wait(coordinator, ScanId(id), ended).await
 }
 
@@ -104,7 +104,7 @@ async fn a_frozen_scan_goes_on_after_a_restart_and_finds_the_same() {
 async fn a_scan_that_waits_for_its_sites_waits_on_after_a_restart_until_it_is_cancelled() {
     let folder = tempfile::tempdir().unwrap();
     let coordinator = with_indexes(&folder);
-    coordinator.services().scans.launch_as(ScanId(1), spec(false), "anna", &LIMITS).unwrap();
+    coordinator.services().scans.launch_as(ScanId(1), spec(false), "", "anna", &LIMITS).unwrap();
     coordinator.halt();
     close(coordinator).await;
     let coordinator = open(&folder);
@@ -121,7 +121,7 @@ async fn a_scan_goes_on_without_a_site_after_the_deadline_or_fails_if_it_must_be
     let folder = tempfile::tempdir().unwrap();
     let coordinator = with_indexes(&folder);
     let hurried = ScanOptions { sync_deadline: Some(Duration::from_millis(1)), require_complete: true, ..spec(false) };
-    coordinator.services().scans.launch_as(ScanId(1), hurried, "anna", &LIMITS).unwrap();
+    coordinator.services().scans.launch_as(ScanId(1), hurried, "", "anna", &LIMITS).unwrap();
     let state = wait(&coordinator, ScanId(1), ended).await;
     assert_eq!(state.status(), ScanStatus::Failed);
     assert!(state.failure.contains("a/main: the site did not attach in time"), "{}", state.failure);
@@ -132,7 +132,7 @@ async fn a_scan_goes_on_without_a_site_after_the_deadline_or_fails_if_it_must_be
 async fn somebody_has_only_so_many_scans_under_way_and_others_launch_theirs() {
     let folder = tempfile::tempdir().unwrap();
     let coordinator = with_indexes(&folder);
-    let launch = |id, by| coordinator.services().scans.launch_as(ScanId(id), spec(false), by, &LIMITS);
+    let launch = |id, by| coordinator.services().scans.launch_as(ScanId(id), spec(false), "", by, &LIMITS);
     // The sites are away: the scans wait.
     for id in 1..=16 {
         launch(id, "anna").unwrap();
@@ -150,13 +150,16 @@ async fn a_launch_that_is_repeated_does_nothing_and_one_of_something_else_is_ref
     let folder = tempfile::tempdir().unwrap();
     let coordinator = with_indexes(&folder);
     let first = scanned(&coordinator, 1).await;
-    coordinator.services().scans.launch_as(ScanId(1), spec(true), "anna", &LIMITS).unwrap();
+    coordinator.services().scans.launch_as(ScanId(1), spec(true), "", "anna", &LIMITS).unwrap();
     assert_eq!(coordinator.services().scans.state(ScanId(1)).unwrap(), first);
     let other = ScanOptions { min_shared_bytes: Some(51), ..spec(true) };
-    assert!(matches!(coordinator.services().scans.launch_as(ScanId(1), other, "anna", &LIMITS), Err(Error::Exists(_))));
+    assert!(matches!(
+        coordinator.services().scans.launch_as(ScanId(1), other, "", "anna", &LIMITS),
+        Err(Error::Exists(_))
+    ));
     let nobody = ScanOptions { repositories: vec![("x".parse().unwrap(), RepositoryName::main())], ..spec(true) };
     assert!(matches!(
-        coordinator.services().scans.launch_as(ScanId(2), nobody, "anna", &LIMITS),
+        coordinator.services().scans.launch_as(ScanId(2), nobody, "", "anna", &LIMITS),
         Err(Error::UnknownSite(_))
     ));
     assert_eq!(coordinator.services().records.store.scans().unwrap().len(), 1);
@@ -191,7 +194,7 @@ async fn a_site_whose_canary_differs_from_most_is_left_out_and_named() {
     }
     let repositories = ["a", "b", "c"].map(|site| (site.parse().unwrap(), RepositoryName::main())).to_vec();
     let options = ScanOptions { repositories, ..spec(true) };
-    coordinator.services().scans.launch_as(ScanId(1), options, "anna", &LIMITS).unwrap();
+    coordinator.services().scans.launch_as(ScanId(1), options, "", "anna", &LIMITS).unwrap();
     let state = wait(&coordinator, ScanId(1), ended).await;
     assert_eq!(state.status(), ScanStatus::Partial, "{}", state.failure);
     let reasons: Vec<&str> = state.repositories.iter().map(|one| one.failure.as_str()).collect();

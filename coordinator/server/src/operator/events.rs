@@ -65,6 +65,7 @@ fn words(what: &What) -> (&'static str, String, String) {
             };
             (action, scanned(scan.id), scan.row.failure.clone())
         }
+        What::ScanNamed(named) => ("named", scanned(named.id), named.name.clone()),
         What::ScanDeleted(id) => ("deleted", scanned(*id), none()),
         What::Profile(profile) => ("saved", format!("profile {}", profile.name), none()),
         What::ProfileRemoved(name) => ("removed", format!("profile {name}"), none()),

@@ -251,6 +251,25 @@ fn check_not_refining(spec: &ScanSpec) -> Result<(), Error> {
     }
 }
 
+/// Characters of the name of a scan.
+const SCAN_NAME_CHARS_MAX: usize = 100;
+
+/// What people call a scan: one line without spaces around it, or nothing.
+pub(super) fn checked_scan_name(name: &str) -> Result<String, Error> {
+    let name = name.trim();
+    if name.chars().count() > SCAN_NAME_CHARS_MAX {
+        return Err(Error::Invalid(format!("`name`: a scan's name has at most {SCAN_NAME_CHARS_MAX} characters")));
+    }
+    if name.chars().any(char::is_control) {
+        return Err(Error::Invalid("`name`: a scan's name is one line of text".to_owned()));
+    }
+    // It stands wherever an id does, and must not be taken for one.
+    if name == "latest" || name.len() >= 4 && name.bytes().all(|byte| byte.is_ascii_hexdigit()) {
+        return Err(Error::Invalid(format!("`name`: `{name}` could be the id of a scan: choose another name")));
+    }
+    Ok(name.to_owned())
+}
+
 fn check_name(name: &str) -> Result<(), Error> {
     let refused = |error: cognate_proto::name::NameError| Error::Invalid(format!("`name`: {error}"));
     // Sites, profiles and schedules are called by the same rule.

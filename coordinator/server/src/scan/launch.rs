@@ -81,13 +81,14 @@ impl Scans {
         self.check_sites(&spec)?;
         self.analyser.spark.check(&spec.options)?;
         let id = ScanId(random_number());
-        let row = self.begun(&spec.options, "")?;
+        let row = self.begun(&spec.options, "", "")?;
         self.analyser.record(id, &row)?;
         self.start(Arc::new(Scan::new(id, spec)), row);
         Ok(id)
     }
 
-    /// Launches a scan under an id that the caller made. A repeated request has no effect.
+    /// Launches a scan under an id that the caller made, which people call by a name, or by none. A repeated request has no
+    /// effect.
     ///
     /// # Errors
     /// Fails if it is invalid, names an unknown site or scan, is impossible in the present state, or another scan has
@@ -96,6 +97,7 @@ impl Scans {
         self: &Arc<Self>,
         id: ScanId,
         wanted: ScanOptions,
+        name: &str,
         by: &str,
         limits: &AnalysisLimits,
     ) -> Result<(), Error> {
@@ -113,19 +115,20 @@ impl Scans {
         self.check_sites(&spec)?;
         self.check_launch(&spec)?;
         self.check_under_way(by)?;
-        let row = self.begun(&spec.options, by)?;
+        let row = self.begun(&spec.options, name, by)?;
         self.analyser.record(id, &row)?;
         tracing::info!(scan = %id, by, "a scan is launched");
         self.start(Arc::new(Scan::new(id, spec)), row);
         Ok(())
     }
 
-    fn begun(&self, options: &ScanOptions, by: &str) -> Result<ScanRow, Error> {
+    fn begun(&self, options: &ScanOptions, name: &str, by: &str) -> Result<ScanRow, Error> {
         Ok(ScanRow {
             options: Some(options.into()),
             step: ScanStep::Syncing.into(),
             started: self.records.now(),
             launched_by: by.to_owned(),
+            name: name.to_owned(),
             number: self.records.store.next_number()?,
             ..ScanRow::default()
         })

@@ -50,6 +50,7 @@ impl Scans {
             result_bytes,
             waiting,
             options: row.options,
+            name: row.name,
         }
     }
 

@@ -91,7 +91,7 @@ fn launch(harness: &Harness, id: u64) {
         min_shared_bytes: Some(0),
         ..ScanOptions::default()
     };
-    harness.coordinator.services().scans.launch_as(ScanId(id), spec, "anna", &LIMITS).unwrap();
+    harness.coordinator.services().scans.launch_as(ScanId(id), spec, "", "anna", &LIMITS).unwrap();
 }
 
 fn method() -> Method {

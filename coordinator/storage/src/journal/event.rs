@@ -19,7 +19,7 @@ pub struct Event {
     /// The change itself; none: a later version wrote a kind of event that this one does not know.
     #[prost(
         oneof = "What",
-        tags = "3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 15, 16, 17, 30, 31, 32, 33, 34, 35, 40, 50, 51, 52, 53, 54, 60, 61, 62, 63, 64, \
+        tags = "3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 15, 16, 17, 18, 30, 31, 32, 33, 34, 35, 40, 50, 51, 52, 53, 54, 60, 61, 62, 63, 64, \
                 65"
     )]
     pub what: Option<What>,
@@ -73,6 +73,9 @@ pub enum What {
     /// The registry is that of a backup. Invitations that were open are void: they may have been used since.
     #[prost(message, tag = "17")]
     Restored(Restored),
+    /// A scan has another name from now on, or none.
+    #[prost(message, tag = "18")]
+    ScanNamed(ScanNamed),
     /// Somebody decided about what a result shows.
     #[prost(message, tag = "30")]
     Decided(Decision),
@@ -266,4 +269,15 @@ pub struct ScanEvent {
     /// The row that replaces the earlier one.
     #[prost(message, required, tag = "2")]
     pub row: ScanRow,
+}
+
+/// What people call a scan from now on.
+#[derive(Clone, PartialEq, prost::Message)]
+pub struct ScanNamed {
+    /// The id of the scan.
+    #[prost(fixed64, tag = "1")]
+    pub id: u64,
+    /// One line, or empty.
+    #[prost(string, tag = "2")]
+    pub name: String,
 }

@@ -6,10 +6,11 @@ use cognate_proto::name::ScanId;
 use cognate_proto::v1;
 
 use super::value::ActionPart;
-use super::{Failure, Key, MemberRow, Store};
+use super::{Failure, Key, MemberRow, ScanRow, Store};
 use crate::error::Error;
 use crate::journal::{
-    ActionState, CaseChecked, CaseErased, Event, MemberName, MemberState, ScanEvent, VerdictLogged, VerdictState, What,
+    ActionState, CaseChecked, CaseErased, Event, MemberName, MemberState, ScanEvent, ScanNamed, VerdictLogged,
+    VerdictState, What,
 };
 use crate::verdict;
 
@@ -106,7 +107,15 @@ impl Store {
                 self.remove_seen(&site)?;
                 self.forget_verdicts(&site)
             }
-            What::Scan(ScanEvent { id, row }) => self.put(&Key::Scan(ScanId(*id)), row),
+            What::Scan(ScanEvent { id, row }) => {
+                // The steps of a scan know the name of its launch.
+                let name = self.scan(ScanId(*id))?.map_or_else(|| row.name.clone(), |known| known.name);
+                self.put(&Key::Scan(ScanId(*id)), &ScanRow { name, ..row.clone() })
+            }
+            What::ScanNamed(ScanNamed { id, name }) => {
+                let Some(row) = self.scan(ScanId(*id))? else { return Ok(()) };
+                self.put(&Key::Scan(ScanId(*id)), &ScanRow { name: name.clone(), ..row })
+            }
             What::ScanDeleted(id) => self.remove(&Key::Scan(ScanId(*id))),
             What::Profile(profile) => self.put(&Key::Profile(profile.name.clone()), profile),
             What::ProfileRemoved(name) => self.remove(&Key::Profile(name.clone())),

@@ -3,7 +3,7 @@ use cognate_proto::name::RepositoryName;
 use cognate_proto::scope::ScopeId;
 
 use super::*;
-use crate::journal::{Certified, Event, MemberName, ScanEvent, What};
+use crate::journal::{Certified, Event, MemberName, ScanEvent, ScanNamed, What};
 use crate::verdict::{self, Decided, Decision};
 
 /// Opens the store in a folder. sled may release its lock a moment after it was closed, from another thread.
@@ -40,6 +40,28 @@ fn rows_survive_the_process() {
     assert_eq!(store.slot(&key).unwrap(), slot);
     assert_eq!(store.scans().unwrap()[0].0, ScanId(9));
     assert!(store.next_index_id().unwrap() > first);
+}
+
+#[test]
+fn a_scan_keeps_its_name_whatever_its_steps_know_of_it() {
+    let folder = tempfile::tempdir().unwrap();
+    let store = opened(folder.path(), true).unwrap();
+    let record = |what| store.record(&Event { what: Some(what), ..Event::default() }).unwrap();
+    let launched = ScanRow { name: "first".into(), ..ScanRow::default() };
+    let named = |name: &str| What::ScanNamed(ScanNamed { id: 9, name: name.into() });
+    let name = || store.scan(ScanId(9)).unwrap().unwrap().name;
+    // The name of a scan that is not there goes nowhere.
+    record(named("too early"));
+    assert!(store.scan(ScanId(9)).unwrap().is_none());
+    record(What::Scan(ScanEvent { id: 9, row: launched.clone() }));
+    assert_eq!(name(), "first");
+    record(named("second"));
+    // A step has the row of the launch.
+    record(What::Scan(ScanEvent { id: 9, row: ScanRow { finished: 7, ..launched.clone() } }));
+    assert_eq!((name().as_str(), store.scan(ScanId(9)).unwrap().unwrap().finished), ("second", 7));
+    record(named(""));
+    record(What::Scan(ScanEvent { id: 9, row: launched }));
+    assert_eq!(name(), "");
 }
 
 #[test]

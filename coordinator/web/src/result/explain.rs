@@ -10,7 +10,7 @@ use cognate_proto::name::ScanId;
 use super::browsing;
 use crate::{Fields, Page, PageError, Pages, Person, Shown, filters, html, scan_id};
 use cognate_result::browse::ClusterFilter;
-use cognate_result::explain::record::{Pair, Shared, Version};
+use cognate_result::explain::record::{Document, Explained, Pair, SCHEMA, Shared, Version};
 use cognate_result::explain::{DocumentName, common_views, request};
 use cognate_result::report::{Found, Report};
 use cognate_server::Error;
@@ -94,20 +94,38 @@ async fn explain(person: Person, Path(id): Path<String>, fields: Fields) -> Show
     // Spaces at the ends of a name are part of it.
     let [a, b] = ["a", "b"].map(|name| fields.all(name).next().unwrap_or_default().to_owned());
     let named = [a.clone(), b.clone()];
+    let (found, pairs) = match named.iter().all(String::is_empty) {
+        true => (None, Vec::new()),
+        false => compared(&person, id, named).await.map(|(found, pairs)| (Some(found), pairs))?,
+    };
+    html(&Explain { page: person.page("scans"), id, a, b, found, pairs })
+}
+
+/// Two named documents, and what they share under each view that both have.
+async fn compared(person: &Person, id: ScanId, named: [String; 2]) -> Result<([Found; 2], Vec<Compared>), PageError> {
     let (service, operator) = (person.pages.service.clone(), person.operator.clone());
-    let (found, pairs) = browsing(&person, id, &ClusterFilter::default(), move |browse, _| {
-        if named.iter().all(String::is_empty) {
-            return Ok((None, Vec::new()));
-        }
+    let all = ClusterFilter::default();
+    let compared = browsing(person, id, &all, move |browse, _| {
         let report = browse.report();
         let both = [found(report, &named[0])?, found(report, &named[1])?];
-        Ok((Some(both.clone()), pairs(&service, &operator, id, report, &both)?))
-    })
-    .await?;
-    if found.is_some() && pairs.is_empty() {
-        return Err(PageError::invalid("the two have no view in common: one of them was left out of the comparison"));
+        let pairs = pairs(&service, &operator, id, report, &both)?;
+        Ok((both, pairs))
+    });
+    match compared.await? {
+        (_, pairs) if pairs.is_empty() => {
+            Err(PageError::invalid("the two have no view in common: one of them was left out of the comparison"))
+        }
+        compared => Ok(compared),
     }
-    html(&Explain { page: person.page("scans"), id, a, b, found, pairs })
+}
+
+/// The same for programs.
+pub(crate) async fn explained(person: &Person, id: ScanId, a: String, b: String) -> Result<Explained, PageError> {
+    person.may("Explain")?;
+    let ([a, b], pairs) = compared(person, id, [a, b]).await?;
+    let views = pairs.into_iter().map(|compared| compared.pair).collect();
+    let (a, b) = (Document::from(&a), Document::from(&b));
+    Ok(Explained { schema: SCHEMA.to_owned(), scan: id.to_string(), a, b, views, difference: None })
 }
 
 /// The two documents under each view that both have.

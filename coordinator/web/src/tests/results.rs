@@ -23,7 +23,7 @@ pub(super) async fn with_result(browser: &Browser) {
     ];
     fill(coordinator, "a", View::Raw, 1, &of_a);
     fill(coordinator, "b", View::Raw, 1, &[held("archive/three.txt", &[1, 2, 3, 7])]);
-    coordinator.services().scans.launch_as(ScanId(1), spec_of(ScanView::Raw), "anna", &LIMITS).unwrap();
+    coordinator.services().scans.launch_as(ScanId(1), spec_of(ScanView::Raw), "", "anna", &LIMITS).unwrap();
     let state = wait(coordinator, ScanId(1), ended).await;
     assert_eq!(state.status(), ScanStatus::Complete, "{}", state.failure);
 }

@@ -5,6 +5,9 @@ use cognate_integration_tests::{Browser, Federation, Files};
 use super::{offices, scanned};
 use crate::find_hashes::sum;
 
+/// The part of the page that takes fingerprints from elsewhere.
+const PASTED: &str = "Fingerprints that were made on another machine…";
+
 /// What `cognate fingerprint` says of a document of paris.
 fn fingerprints(federation: &Federation, path: &str) -> String {
     let file = federation.site("paris").folder().join(path);
@@ -19,6 +22,7 @@ fn fingerprints_are_put_in_and_copies_versions_and_what_was_not_searched_come_ou
     let Some(browser) = Browser::signed_in(&federation) else { return };
     browser.click_text("Find");
     browser.see("h1", "Find");
+    browser.click_text(PASTED);
     browser.shoot("find");
     browser.fill("#fingerprints", fingerprints(&federation, "plans/budget.txt").trim());
     browser.click("main form button[type=submit]");
@@ -37,10 +41,13 @@ fn fingerprints_are_put_in_and_copies_versions_and_what_was_not_searched_come_ou
     browser.see_in("main", "Nothing was found");
     assert!(!browser.text("main").contains("paris/kb"));
     browser.check();
-    // What is no fingerprint is said to be none.
+    // What is no fingerprint is said to be none, where it was typed, and it stays there.
     browser.fill("#fingerprints", "a letter");
+    browser.fill("#min_containment", "0.7");
     browser.click("main form button[type=submit]");
-    browser.see("h1", "That cannot be done");
+    browser.see_in("#fingerprints-problem", "line 1");
+    assert_eq!(browser.script("return [fingerprints.value, min_containment.value].join()"), "a letter,0.7");
+    browser.shoot("find-wrong");
     browser.check_but(&["400"]);
 }
 
@@ -77,7 +84,7 @@ fn a_list_of_hashes_is_put_in_and_who_keeps_none_is_named() {
     browser.check();
     browser.fill("#list", "a letter");
     browser.click("main form button[type=submit]");
-    browser.see("h1", "That cannot be done");
+    browser.see_in("#list-problem", "line 1");
     browser.check_but(&["400"]);
 }
 
@@ -89,6 +96,7 @@ fn a_query_is_saved_as_a_watch_and_as_a_case() {
     let sought = fingerprints(&federation, "plans/budget.txt");
     let fill = |name: &str| {
         browser.open("/find");
+        browser.click_text(PASTED);
         browser.fill("#fingerprints", sought.trim());
         browser.click_text("Save the query to ask it again…");
         browser.fill("#name", name);

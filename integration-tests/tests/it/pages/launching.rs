@@ -22,7 +22,7 @@ fn a_scan_is_launched_watched_and_looked_into_from_the_pages() {
     browser.open("/scans/new");
     browser.fill("#min_shared_bytes", "4KB");
     browser.click("main form button[type=submit]");
-    browser.see_in(".problem", "at least one");
+    browser.see_in("#repository-problem", "at least one");
     assert_eq!(browser.script("return document.querySelector('#min_shared_bytes').value"), "4KB");
     browser.click("input[data-all]");
     browser.shoot("launch");
@@ -31,9 +31,26 @@ fn a_scan_is_launched_watched_and_looked_into_from_the_pages() {
     assert!(browser.texts("tbody th").iter().any(|name| name == "paris/kb (bytes)"));
     browser.shoot("estimate");
     browser.check_but(&["400"]);
+    browser.fill("#scan-name", "after the <move>");
     browser.click("main form[action='/scans/launch'] button");
     browser.wait("the scan has ended", |browser| browser.has(".state.complete"));
+    browser.see_begin("h1", "Result of after the <move>");
     browser.shoot("scan-complete");
+    // Lists show the name and are searched by it; the page of the scan changes it.
+    browser.open("/scans?search=THE+%3Cmove");
+    browser.see_in("tbody th", "after the <move>");
+    browser.shoot("scans-searched");
+    browser.open("/scans?search=merger");
+    browser.see_in("main", "No scan has “merger”");
+    let id = federation.operate(&["scan", "show", "after the <move>", "--format", "json"]).json()["id"].clone();
+    browser.open(&format!("/scans/{}", id.as_str().unwrap()));
+    browser.fill("#name", "merger");
+    browser.click_text("Rename");
+    browser.see_begin("h1", "Scan merger");
+    browser.shoot("scan-renamed");
+    assert!(federation.operate(&["scan", "list", "--search", "MERGER"]).expect(0).text().contains("merger"));
+    federation.operate(&["scan", "rename", "merger", ""]).expect(0);
+    browser.open(&format!("/scans/{}/result", id.as_str().unwrap()));
     // What is hostile is shown, and does nothing.
     let id = browser.path().split('/').nth(2).unwrap().to_owned();
     browser.open(&format!("/scans/{id}/identical"));
@@ -44,9 +61,20 @@ fn a_scan_is_launched_watched_and_looked_into_from_the_pages() {
     // Kept for later, and taken away again.
     browser.open(&format!("/scans/new?again={id}"));
     browser.click("main form button[type=submit]");
+    browser.fill("#profile-name", "every month!");
+    browser.click("form[action='/profiles/save'] button");
+    browser.wait("the error stands at the name", |browser| browser.has("#profile_name-problem"));
+    assert_eq!(browser.script("return document.getElementById('profile-name').value"), "every month!");
+    browser.shoot("launch-wrong-name");
+    browser.check_but(&["400"]);
     browser.fill("#profile-name", "monthly");
     browser.click("form[action='/profiles/save'] button");
     browser.see_in(".notice", "monthly");
+    browser.fill("input[name=every]", "now and then");
+    browser.click_text("Schedule");
+    browser.see_in("#every-problem", "a time such as");
+    assert_eq!(browser.script("return document.querySelector('input[name=every]').value"), "now and then");
+    browser.check_but(&["400"]);
     browser.fill("input[name=every]", "7days");
     browser.click_text("Schedule");
     browser.see_in(".notice", "launched now");

@@ -41,7 +41,7 @@ fn checksum(bytes: &[u8]) -> u32 {
 }
 
 /// A text document with the styles of the template.
-pub(super) fn docx(template: &[u8], paragraphs: &[String]) -> Vec<u8> {
+pub(crate) fn docx(template: &[u8], paragraphs: &[String]) -> Vec<u8> {
     let body: String = paragraphs.iter().map(|text| format!("<w:p><w:r><w:t>{text}</w:t></w:r></w:p>")).collect();
     let document = format!("<w:document><w:body>{body}</w:body></w:document>");
     let relations = "<Relationships><Relationship Id=\"a\" Type=\"http://schemas.example/officeDocument\" \

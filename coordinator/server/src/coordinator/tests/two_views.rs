@@ -60,7 +60,7 @@ pub(super) fn both() -> ScanOptions {
 }
 
 pub(super) async fn result(coordinator: &Coordinator, id: u64, spec: ScanOptions) -> Report {
-    coordinator.services().scans.launch_as(ScanId(id), spec, "anna", &LIMITS).unwrap();
+    coordinator.services().scans.launch_as(ScanId(id), spec, "", "anna", &LIMITS).unwrap();
     let state = wait(coordinator, ScanId(id), ended).await;
     assert_eq!(state.status(), ScanStatus::Complete, "{}", state.failure);
     // Cleaning up follows the publication of the result.
