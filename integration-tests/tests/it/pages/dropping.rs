@@ -91,7 +91,7 @@ fn a_browser_makes_the_fingerprints_that_the_command_line_makes() {
 
 #[test]
 fn files_are_dropped_and_their_copies_versions_and_containers_are_found() {
-    let mut federation = offices(1132);
+    let federation = offices(1132);
     let dice = &mut federation.dice.clone();
     let template = prose(dice, 30_000);
     let paragraphs: Vec<String> = (0..120).map(|_| prose(dice, 300).replace('\n', " ")).collect();
