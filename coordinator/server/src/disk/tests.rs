@@ -88,7 +88,10 @@ async fn no_call_and_no_scan_writes_the_record_on_a_thread_of_the_runtime() {
     service.put_profile(asks(&anna, v1::PutProfileRequest { profile: Some(profile) })).await.unwrap();
     service.remove_profile(asks(&anna, v1::RemoveProfileRequest { name: "p".to_owned() })).await.unwrap();
     service.put_schedule(asks(&anna, v1::PutScheduleRequest { schedule: Some(schedule) })).await.unwrap();
-    service.launch_scan(asks(&anna, v1::LaunchScanRequest { scan: 1, options: options(), name: String::new() })).await.unwrap();
+    service
+        .launch_scan(asks(&anna, v1::LaunchScanRequest { scan: 1, options: options(), name: String::new() }))
+        .await
+        .unwrap();
     wait(&coordinator, ScanId(1), ended).await;
     service.cancel_scan(asks(&anna, v1::CancelScanRequest { scan: 1 })).await.unwrap();
     // A schedule that is due is launched by the task that looks after schedules.
