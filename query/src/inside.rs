@@ -109,7 +109,7 @@ mod tests {
         let [line] = &lines(html, View::Text)[..] else { panic!("one document") };
         assert_eq!((&line["path"], &line["view"]), (&"a".into(), &"text".into()));
         let size = line["size_bytes"].as_u64().unwrap();
-        assert!(size >= 9 && size < 20, "{line}");
+        assert!((9..20).contains(&size), "{line}");
         assert_eq!(line["fine"].as_array().unwrap().len(), line["chunks"].as_array().unwrap().len());
         let plain = &lines(b"one & two", View::Text)[0];
         assert_eq!(plain["content"], line["content"], "{plain} {line}");
