@@ -305,7 +305,7 @@ impl Scans {
         sealed: &Sealed,
         summary: SyncSummary,
     ) -> Result<FrozenRow, Error> {
-        let party = self.records.store.party_of(&key.site)?.unwrap_or_else(PartyName::home).to_string();
+        let party = self.records.store.party_of_data(&key.site)?.unwrap_or_else(PartyName::home).to_string();
         Ok(FrozenRow {
             site: key.site.to_string(),
             repository: key.repository.to_string(),
@@ -441,3 +441,6 @@ fn chain(error: &dyn std::error::Error) -> String {
 fn not_synced(site: &SiteName, repository: &RepositoryName, layer: &Layer) -> Error {
     Error::NotSynced { site: site.clone(), repository: repository.clone(), view: layer.method.view() }
 }
+
+#[cfg(test)]
+mod tests;

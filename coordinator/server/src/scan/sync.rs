@@ -23,6 +23,8 @@ use crate::agreement::{Claims, Standing};
 use crate::error::Error;
 use crate::session::{Agreement, Event, Outcome, SealedIndex, Wanted, other_method};
 
+/// Interval in which a scan looks whether the sites that it waits for are members still.
+const LOOK_AGAIN: Duration = Duration::from_secs(5);
 /// The longest time for which a scan waits for a site, whatever was requested: the clock has a limited range.
 const DEADLINE_MAX: Duration = Duration::from_secs(10 * 365 * 24 * 3600);
 
@@ -93,6 +95,8 @@ impl Scans {
                 event = heard.recv() => syncing.take(event.expect("the syncing holds a sender"))?,
                 // The sender lives as long as the sessions do.
                 _ = changes.changed() => {}
+                // A site that is away when it is revoked changes no session.
+                () = tokio::time::sleep(LOOK_AGAIN) => {}
                 () = until(deadline) => break,
                 () = scan.stopped() => return Err(Error::Cancelled),
             }
@@ -147,9 +151,22 @@ impl<'a> Syncing<'a> {
         self.targets.iter().all(|target| matches!(target.state, State::Ended(_)))
     }
 
+    /// Ends the wait for sites that are no members any more: they never come back.
+    fn give_up_revoked(&mut self) -> Result<(), Error> {
+        for number in 0..self.targets.len() {
+            let target = &self.targets[number];
+            if matches!(target.state, State::Waiting) && self.scans.records.store.party_of(&target.site)?.is_none() {
+                tracing::warn!(scan = %self.scan.id, site = %target.site, "a site was revoked while the scan ran");
+                self.end(number, Err("the site was revoked while the scan ran".to_owned()));
+            }
+        }
+        Ok(())
+    }
+
     /// Gives every site that has come its assignment. A site with another key than most is left out before it is asked to
     /// read, as is one whose policy does not allow the scan.
     fn assign_waiting(&mut self) -> Result<(), Error> {
+        self.give_up_revoked()?;
         let mut come = Vec::new();
         for number in 0..self.targets.len() {
             let is_next = self.is_next(number);
@@ -457,7 +474,8 @@ impl Scans {
     pub fn crosses_parties(&self, repositories: &[(SiteName, RepositoryName)]) -> Result<bool, Error> {
         let mut parties = std::collections::BTreeSet::new();
         for (site, _) in repositories {
-            parties.insert(self.records.store.party_of(site)?.map(|party| party.to_string()));
+            // A site that is revoked while the scan runs stays of its party.
+            parties.insert(self.records.store.party_of_data(site)?.map(|party| party.to_string()));
         }
         Ok(parties.len() > 1)
     }

@@ -39,8 +39,16 @@ impl Store {
     /// The party of a site that may attach.
     pub fn party_of(&self, site: &SiteName) -> Result<Option<PartyName>, Error> {
         let row = self.member(v1::MemberKind::Site, site.as_str())?;
-        let active = row.filter(|row| row.status() == v1::MemberStatus::Active);
-        let party = active.and_then(|row| row.membership).map(|membership| membership.party.parse());
+        self.party_in(row.filter(|row| row.status() == v1::MemberStatus::Active))
+    }
+
+    /// The party of a site, also of one that was revoked: what it sent is still that party's.
+    pub fn party_of_data(&self, site: &SiteName) -> Result<Option<PartyName>, Error> {
+        self.party_in(self.member(v1::MemberKind::Site, site.as_str())?)
+    }
+
+    fn party_in(&self, row: Option<MemberRow>) -> Result<Option<PartyName>, Error> {
+        let party = row.and_then(|row| row.membership).map(|membership| membership.party.parse());
         party.transpose().map_err(|_| corrupt(&self.folder, "a party has no valid name".to_owned()))
     }
 
