@@ -23,6 +23,10 @@ pub trait Dialer: Send + 'static {
     fn refused(&mut self) -> bool {
         false
     }
+    /// Whether the certificate holds at this time, in seconds since 1970.
+    fn holds_at(&self, _now: i64) -> bool {
+        false
+    }
     /// The identity of the site, if there is one. It is renewed in time.
     fn identity(&mut self) -> Option<&mut Identity> {
         None
@@ -45,6 +49,10 @@ impl Dialer for Identity {
 
     fn refused(&mut self) -> bool {
         self.go_back()
+    }
+
+    fn holds_at(&self, now: i64) -> bool {
+        self.info().is_ok_and(|info| (info.not_before..=info.not_after).contains(&now))
     }
 
     fn identity(&mut self) -> Option<&mut Identity> {

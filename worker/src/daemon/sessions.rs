@@ -4,7 +4,9 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
+use cognate_proto::dial::DialError;
 use tokio::sync::{mpsc, watch};
+use tonic::Code;
 
 use super::dialer::{Dialer, lock};
 use super::handle::Daemon;
@@ -15,6 +17,9 @@ use crate::sending::connection::Connection;
 use crate::session::attach::{SessionEnd, session};
 use crate::session::history::AssignmentHistory;
 use crate::session::own_sync::OwnSyncRequest;
+
+/// The shortest wait while a clock is wrong.
+const CLOCK_WAIT: Duration = Duration::from_secs(20);
 
 /// Serves sessions until the daemon stops, or until another attempt is of no use.
 pub(super) async fn serve<D: Dialer>(
@@ -44,7 +49,7 @@ pub(super) async fn serve<D: Dialer>(
             Ok(SessionEnd::Closed) => (back_off.next(fraction()), "the coordinator ended the session".to_owned()),
             Err(error) => {
                 let why = error.to_string();
-                let Some(wait_min) = wait_after(&error, dialer) else {
+                let Some(wait_min) = wait_after(&error, dialer, status.now()) else {
                     status.detached(&why, None);
                     return Err(error);
                 };
@@ -62,7 +67,7 @@ pub(super) async fn serve<D: Dialer>(
 }
 
 /// The shortest wait after a failure; `None` if another attempt is of no use.
-fn wait_after<D: Dialer>(error: &SiteError, dialer: &Mutex<D>) -> Option<Duration> {
+fn wait_after<D: Dialer>(error: &SiteError, dialer: &Mutex<D>, now: i64) -> Option<Duration> {
     let next = match error {
         SiteError::Session(status) => after_status(status),
         SiteError::Dial(error) => after_dial(error),
@@ -70,13 +75,26 @@ fn wait_after<D: Dialer>(error: &SiteError, dialer: &Mutex<D>) -> Option<Duratio
         _ => return None,
     };
     match next {
-        NextAttempt::Refused if !lock(dialer).refused() => return None,
+        NextAttempt::Refused if !lock(dialer).refused() => {
+            // A certificate that holds by this clock and not by the coordinator's: one of the two is wrong, and will be set right.
+            let is_a_clock = is_about_the_certificate(error) && lock(dialer).holds_at(now);
+            return is_a_clock.then_some(CLOCK_WAIT);
+        }
         NextAttempt::Clone => {
             tracing::error!("another worker runs with a copy of this site's state: stop one of them");
         }
         _ => {}
     }
     Some(wait_min(next))
+}
+
+/// True if the certificate itself was refused, and not the member: a member that was revoked or forgotten is not permitted.
+fn is_about_the_certificate(error: &SiteError) -> bool {
+    match error {
+        SiteError::Session(status) => DialError::of(status).is_some() || status.code() == Code::Unauthenticated,
+        SiteError::Dial(_) => true,
+        _ => false,
+    }
 }
 
 async fn one_session<D: Dialer>(
@@ -121,6 +139,9 @@ mod tests {
     /// A dialer that can go back to an earlier certificate once.
     struct GoesBackOnce(bool);
 
+    /// The present time of these tests, at which its certificate holds; a second later it does not.
+    const NOW: i64 = 1_800_000_000;
+
     impl Dialer for GoesBackOnce {
         fn dial(&self) -> DialFuture {
             unreachable!("these tests do not connect")
@@ -133,12 +154,16 @@ mod tests {
         fn refused(&mut self) -> bool {
             std::mem::take(&mut self.0)
         }
+
+        fn holds_at(&self, now: i64) -> bool {
+            now == NOW
+        }
     }
 
     #[test]
     fn only_a_refusal_without_an_earlier_certificate_and_own_failures_end_the_daemon() {
         let dialer = Mutex::new(GoesBackOnce(true));
-        let wait = |error: SiteError| wait_after(&error, &dialer).map(|wait| wait.as_secs());
+        let wait = |error: SiteError| wait_after(&error, &dialer, NOW).map(|wait| wait.as_secs());
         let session = |status: Status| SiteError::Session(Box::new(status));
         assert_eq!(wait(session(Status::unavailable(""))), Some(0));
         assert_eq!(wait(session(Status::resource_exhausted(""))), Some(5));
@@ -148,5 +173,18 @@ mod tests {
         assert_eq!(wait(session(Status::permission_denied(""))), Some(0));
         assert_eq!(wait(session(Status::permission_denied(""))), None);
         assert_eq!(wait(SiteError::Locked { path: "/".into(), pid: None }), None);
+    }
+
+    #[test]
+    fn a_certificate_that_holds_by_the_clock_of_the_site_is_tried_again_and_one_that_has_expired_is_not() {
+        let dialer = Mutex::new(GoesBackOnce(false));
+        let refused = || SiteError::Dial(DialError::Refused { detail: "CertificateExpired".into() });
+        let expired = || SiteError::Session(Box::new(Status::unauthenticated("")));
+        for error in [refused(), expired()] {
+            assert_eq!(wait_after(&error, &dialer, NOW), Some(CLOCK_WAIT));
+            assert_eq!(wait_after(&error, &dialer, NOW + 1), None);
+        }
+        // Who was revoked is refused whatever the time.
+        assert_eq!(wait_after(&SiteError::Session(Box::new(Status::permission_denied(""))), &dialer, NOW), None);
     }
 }

@@ -8,7 +8,7 @@ use cognate_proto::name::one_line;
 use cognate_proto::v1::fine_chunks_request::Message as Up;
 use cognate_proto::v1::{FineAnswer, FineEnd, FineQuery};
 
-use super::task::{Task, TaskEnd, session_error, unless_cancelled};
+use super::task::{Task, TaskEnd, session_error, unless_cancelled, unsent};
 use crate::error::SyncError;
 use crate::sync::fine::FineChunks;
 
@@ -40,7 +40,7 @@ pub(super) async fn run_fine_query(task: Task, query: FineQuery) -> TaskEnd {
         Ok(()) | Err(SyncError::Cancelled) => (key, None),
         Err(error) => {
             tracing::warn!(%error, "fine chunks could not be sent");
-            (key, session_error(error))
+            (key, Some(unsent(error)))
         }
     }
 }

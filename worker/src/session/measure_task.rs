@@ -7,7 +7,7 @@ use cognate_proto::name::one_line;
 use cognate_proto::v1::{MeasureAnswer, MeasureQuery};
 
 use super::fine_task::OPEN_MAX;
-use super::task::{Task, TaskEnd, session_error, unless_cancelled};
+use super::task::{Task, TaskEnd, session_error, unless_cancelled, unsent};
 use crate::error::SyncError;
 use crate::sync::measure::Measured;
 
@@ -34,7 +34,7 @@ pub(super) async fn run_measure_query(task: Task, query: MeasureQuery) -> TaskEn
         Ok(()) | Err(SyncError::Cancelled) => (key, None),
         Err(error) => {
             tracing::warn!(%error, "counts of the exact measure could not be sent");
-            (key, session_error(error))
+            (key, Some(unsent(error)))
         }
     }
 }

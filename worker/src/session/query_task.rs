@@ -9,7 +9,7 @@ use cognate_proto::name::{RepositoryName, one_line};
 use cognate_proto::v1::file_hash_hits_request::Message as Up;
 use cognate_proto::v1::{FileHashAnswer, FileHashEnd, FileHashQuery};
 
-use super::task::{Task, TaskEnd, session_error, unless_cancelled};
+use super::task::{Task, TaskEnd, session_error, unless_cancelled, unsent};
 use crate::error::SyncError;
 use crate::sync::hash_search::{HashMatches, HashQuery};
 
@@ -39,7 +39,7 @@ pub(super) async fn run_query(task: Task, query: FileHashQuery) -> TaskEnd {
         Ok(()) | Err(SyncError::Cancelled) => (key, None),
         Err(error) => {
             tracing::warn!(%error, "the matches of a query by hashes could not be sent");
-            (key, session_error(error))
+            (key, Some(unsent(error)))
         }
     }
 }

@@ -4,6 +4,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
+use cognate_proto::name::one_line;
 use cognate_proto::v1::AttachRequest;
 
 use super::site::Site;
@@ -35,6 +36,13 @@ pub(super) fn session_error(error: SyncError) -> Option<SiteError> {
         SyncError::Ledger(error) => Some(SiteError::Ledger(error)),
         _ => None,
     }
+}
+
+/// The error of a session in which an answer could not be sent. The coordinator waits for it for as long as the session lasts: so the
+/// session ends, and the next one is asked again.
+pub(super) fn unsent(error: SyncError) -> SiteError {
+    let status = tonic::Status::aborted(one_line(&error.to_string()));
+    session_error(error).unwrap_or_else(|| SiteError::Session(Box::new(status)))
 }
 
 /// Waits without a limit of time, until a cancellation.
