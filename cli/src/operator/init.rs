@@ -3,6 +3,7 @@
 use std::path::PathBuf;
 
 use clap::Args;
+use cognate_proto::limits::ADDRESSES_MAX;
 use cognate_server::Error;
 use cognate_server::identity::addresses;
 use cognate_storage::ErrorKind;
@@ -82,6 +83,13 @@ pub(crate) fn names(values: &CoordinatorFile) -> anyhow::Result<Vec<String>> {
             )));
         }
     };
+    // Otherwise nobody could use an invitation that has them all.
+    if names.len() > ADDRESSES_MAX {
+        return Err(usage(format!(
+            "`names` has {} names, and an invitation at most {ADDRESSES_MAX} addresses: leave out names by which no site or person reaches this machine",
+            names.len()
+        )));
+    }
     for address in addresses(&names, 1) {
         cognate_proto::invitation::check_address(&address)
             .map_err(|_| usage(format!("`{address}`: the part before the port is neither a name nor an address")))?;
@@ -125,5 +133,10 @@ mod tests {
         for (listen, given) in [("0.0.0.0:7443", &[][..]), ("[::]:1", &[]), ("hub:1", &[]), ("1.2.3.4:1", &["a b"])] {
             assert!(with(listen, given).is_err(), "{listen} {given:?}");
         }
+        let many: Vec<String> = (0..=ADDRESSES_MAX).map(|number| format!("hub{number}")).collect();
+        let many: Vec<&str> = many.iter().map(String::as_str).collect();
+        assert!(with("0.0.0.0:7443", &many[1..]).is_ok());
+        let refused = with("0.0.0.0:7443", &many).unwrap_err().to_string();
+        assert!(refused.contains("17 names") && refused.contains("at most 16"), "{refused}");
     }
 }
