@@ -44,6 +44,17 @@ use clap::{CommandFactory as _, Parser as _};
 use crate::command::{Cli, Command};
 use crate::exit::Exit;
 
+/// Lets tests hear of calls to the disk on threads that run the tasks of a daemon: only such threads park.
+#[cfg(feature = "failpoints")]
+fn watch_tasks(builder: &mut tokio::runtime::Builder) {
+    let mark = cognate_disk_faults::waiting::this_thread_runs_tasks;
+    builder.on_thread_park(mark).on_thread_unpark(mark);
+}
+
+/// Nothing in this build.
+#[cfg(not(feature = "failpoints"))]
+fn watch_tasks(_builder: &mut tokio::runtime::Builder) {}
+
 /// Runs the program, from its arguments to its exit code.
 pub fn main() -> ExitCode {
     // Before anything else is set up: such a process reads documents and does nothing else.

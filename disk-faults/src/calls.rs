@@ -13,9 +13,13 @@ use std::sync::MutexGuard;
 
 use libc::{AT_FDCWD, iovec, mode_t, off_t, size_t, ssize_t};
 
+use crate::fault::{HANG, SLOW};
 use crate::observer::{self, Observer};
 use crate::operation::Operation;
 use crate::recorder::{Identity, Recorder};
+
+/// The time that a slow call takes.
+const SLOW_CALL: std::time::Duration = std::time::Duration::from_secs(5);
 
 thread_local! {
     /// This thread is in a call already: what the observer itself does is not observed.
@@ -80,6 +84,20 @@ impl Drop for Observed {
     }
 }
 
+/// Waits where the call is to be slow or to hang; answers the error of a call that fails.
+fn after_waiting(error: i32) -> Option<c_int> {
+    match error {
+        HANG => loop {
+            std::thread::park();
+        },
+        SLOW => {
+            std::thread::sleep(SLOW_CALL);
+            None
+        }
+        error => Some(error),
+    }
+}
+
 /// Writes a line to standard error, at the place where the process goes on writing, and without the lock of the standard library,
 /// which another thread may hold while it waits for this one.
 pub(crate) fn announce(line: &str) {
@@ -132,7 +150,7 @@ fn of_file(
     let Some(mut observed) = Observed::of_file(file) else { return call() };
     if let Some(error) = observed.error(operation) {
         drop(observed);
-        return failed(error);
+        return after_waiting(error).map_or_else(call, failed);
     }
     let answer = call();
     if answer == 0 {
@@ -154,7 +172,7 @@ unsafe fn written(
     let Some(mut observed) = Observed::of_file(file) else { return wide(call()) };
     if let Some(error) = observed.error(Operation::Write) {
         drop(observed);
-        return wide(failed(error).into());
+        return wide(after_waiting(error).map_or_else(call, |error| failed(error).into()));
     }
     let answer = call();
     if let Ok(length @ 1..) = usize::try_from(answer)
@@ -180,6 +198,26 @@ fn before(file: c_int, length: u64) -> Option<u64> {
     // SAFETY: it has no pointers.
     let at = unsafe { libc::syscall(libc::SYS_lseek, file, 0, libc::SEEK_CUR) };
     u64::try_from(at).ok()?.checked_sub(length)
+}
+
+/// A read. Nobody records one.
+fn reading(file: c_int, call: impl FnOnce() -> c_long) -> ssize_t {
+    let Some(mut observed) = Observed::of_file(file) else { return wide(call()) };
+    let error = observed.error(Operation::Read);
+    drop(observed);
+    wide(error.and_then(after_waiting).map_or_else(call, |error| failed(error).into()))
+}
+
+#[unsafe(no_mangle)]
+unsafe extern "C" fn read(file: c_int, bytes: *mut c_void, length: size_t) -> ssize_t {
+    // SAFETY: as of `read`.
+    reading(file, || unsafe { libc::syscall(libc::SYS_read, file, bytes, length) })
+}
+
+#[unsafe(no_mangle)]
+unsafe extern "C" fn pread64(file: c_int, bytes: *mut c_void, length: size_t, offset: off_t) -> ssize_t {
+    // SAFETY: as of `pread64`.
+    reading(file, || unsafe { libc::syscall(libc::SYS_pread64, file, bytes, length, offset) })
 }
 
 #[unsafe(no_mangle)]

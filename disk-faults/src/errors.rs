@@ -70,5 +70,15 @@ pub fn below(folder: &Path, files: &str) -> String {
     format!("{}/{files}", folder.display())
 }
 
+/// Has calls to the disk on threads that run tasks told on standard error, as the environment says (`waiting.rs`).
+pub fn watch_from_environment() {
+    #[cfg(all(target_os = "linux", target_env = "gnu"))]
+    if let Ok(part) = std::env::var(crate::waiting::VARIABLE) {
+        crate::waiting::watch(part, announce);
+        // Calls are looked at only while somebody waits for them.
+        observer::add(|_, _| {});
+    }
+}
+
 #[cfg(test)]
 mod tests;

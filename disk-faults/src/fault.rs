@@ -9,8 +9,19 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use crate::operation::{OPERATIONS, Operation};
 
 /// Errors that a disk answers.
-const ERRORS: [(&str, i32); 4] =
-    [("ENOSPC", libc::ENOSPC), ("EIO", libc::EIO), ("EDQUOT", libc::EDQUOT), ("EROFS", libc::EROFS)];
+const ERRORS: [(&str, i32); 6] = [
+    ("ENOSPC", libc::ENOSPC),
+    ("EIO", libc::EIO),
+    ("EDQUOT", libc::EDQUOT),
+    ("EROFS", libc::EROFS),
+    ("SLOW", SLOW),
+    ("HANG", HANG),
+];
+
+/// In the place of an error: the call is done after five seconds. For reads, writes and syncs.
+pub const SLOW: i32 = -1;
+/// In the place of an error: the call never comes back. For reads, writes and syncs.
+pub const HANG: i32 = -2;
 
 /// The state of a disk after the first error.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -147,10 +158,10 @@ mod tests {
 
     #[test]
     fn a_fault_is_read_as_it_is_written_and_another_text_is_refused() {
-        for text in ["write:*/journal:3:ENOSPC", "sync:*:1+:EIO", "rename:/a/b:20:EDQUOT"] {
+        for text in ["write:*/journal:3:ENOSPC", "read:*:2:HANG", "sync:*:1+:EIO", "rename:/a/b:20:EDQUOT"] {
             assert_eq!(text.parse::<Fault>().unwrap().to_string(), text);
         }
-        for text in ["write:x:3", "read:x:1:EIO", "write:x:y:EIO", "write:x:1:EPERM"] {
+        for text in ["write:x:3", "look:x:1:EIO", "write:x:y:EIO", "write:x:1:EPERM"] {
             text.parse::<Fault>().unwrap_err();
         }
     }

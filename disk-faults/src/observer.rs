@@ -48,12 +48,14 @@ pub(crate) fn remove<T>(remove: impl FnOnce(&mut Observer) -> T) -> T {
 impl Observer {
     /// True if a call to this file concerns somebody.
     pub(crate) fn concerns(&self, path: &Path) -> bool {
-        self.armed.iter().any(|(_, armed)| armed.concerns(path))
+        crate::waiting::concerns(path)
+            || self.armed.iter().any(|(_, armed)| armed.concerns(path))
             || self.recorders.iter().any(|(_, recorder)| recorder.concerns(path))
     }
 
     /// The error with which a call fails.
     pub(crate) fn error_of(&mut self, operation: Operation, path: &Path) -> Option<i32> {
+        crate::waiting::tell(operation, path);
         self.armed.iter_mut().find_map(|(_, armed)| armed.error_of(operation, path))
     }
 

@@ -5,6 +5,8 @@
 pub enum Operation {
     /// A file is created, or opened by a call that would create it.
     Create,
+    /// Bytes are read.
+    Read,
     /// Bytes are written.
     Write,
     /// A file or a folder is synced.
@@ -18,14 +20,22 @@ pub enum Operation {
 }
 
 /// All kinds.
-pub(crate) const OPERATIONS: [Operation; 6] =
-    [Operation::Create, Operation::Write, Operation::Sync, Operation::Rename, Operation::Remove, Operation::Resize];
+pub(crate) const OPERATIONS: [Operation; 7] = [
+    Operation::Create,
+    Operation::Read,
+    Operation::Write,
+    Operation::Sync,
+    Operation::Rename,
+    Operation::Remove,
+    Operation::Resize,
+];
 
 impl Operation {
     /// Its name in a description of a fault.
     pub fn name(self) -> &'static str {
         match self {
             Operation::Create => "create",
+            Operation::Read => "read",
             Operation::Write => "write",
             Operation::Sync => "sync",
             Operation::Rename => "rename",

@@ -12,6 +12,7 @@ use std::os::unix::fs::{DirBuilderExt as _, OpenOptionsExt as _};
 use std::path::Path;
 
 use crate::call::{Call, Node};
+use crate::dice::Dice;
 
 /// Bytes that a disk writes at once or not at all.
 const SECTOR_BYTES: usize = 512;
@@ -154,12 +155,13 @@ impl CrashStates {
         let open: Vec<usize> = (0..moment).filter(|place| !self.is_synced(*place, moment)).collect();
         let choices: Vec<Vec<Fate>> = open.iter().map(|place| fates(&calls[*place])).collect();
         let total = choices.iter().try_fold(1_usize, |total, choices| total.checked_mul(choices.len()));
-        let mut dice = Dice(seed ^ (moment as u64).wrapping_mul(0x9e37_79b9_7f4a_7c15));
+        let mut dice = Dice::new(seed ^ (moment as u64).wrapping_mul(0x9e37_79b9_7f4a_7c15));
         let picks: Vec<Vec<Fate>> = match total {
             Some(total) if total <= states_max => (0..total).map(|number| nth(&choices, number)).collect(),
             _ => {
                 let first = [Fate::Lost, Fate::Done].map(|fate| vec![fate; open.len()]);
-                let random = (2..states_max).map(|_| open.iter().map(|place| dice.fate(&calls[*place])).collect());
+                let random =
+                    (2..states_max).map(|_| open.iter().map(|place| random_fate(&mut dice, &calls[*place])).collect());
                 first.into_iter().chain(random).take(states_max.max(1)).collect()
             }
         };
@@ -168,9 +170,9 @@ impl CrashStates {
 
     /// So many states of random moments.
     pub fn sample(&self, states: usize, seed: u64) -> Vec<State> {
-        let mut dice = Dice(seed);
+        let mut dice = Dice::new(seed);
         let moment = |dice: &mut Dice| dice.below(self.moments());
-        (0..states).flat_map(|_| self.at(moment(&mut dice), 3, dice.next()).pop()).collect()
+        (0..states).flat_map(|_| self.at(moment(&mut dice), 3, dice.roll()).pop()).collect()
     }
 
     fn state(&self, moment: usize, open: &[usize], picks: &[Fate]) -> State {
@@ -237,34 +239,13 @@ fn short(call: &Call) -> String {
     }
 }
 
-/// Random numbers from a seed, as `SplitMix64` gives them.
-struct Dice(u64);
-
-impl Dice {
-    fn next(&mut self) -> u64 {
-        self.0 = self.0.wrapping_add(0x9e37_79b9_7f4a_7c15);
-        let mut mixed = self.0;
-        mixed = (mixed ^ (mixed >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
-        mixed = (mixed ^ (mixed >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
-        mixed ^ (mixed >> 31)
-    }
-
-    fn below(&mut self, bound: usize) -> usize {
-        usize::try_from(self.next() % bound.max(1) as u64).expect("it is below a usize")
-    }
-
-    fn fate(&mut self, call: &Call) -> Fate {
-        match (self.below(4), call) {
-            (0, Call::Write { bytes, .. }) => Fate::Cut(self.below(bytes.len())),
-            (1, Call::Write { .. }) => Fate::Zeros,
-            (fate, _) => {
-                if fate % 2 == 0 {
-                    Fate::Lost
-                } else {
-                    Fate::Done
-                }
-            }
-        }
+/// What becomes of a call.
+fn random_fate(dice: &mut Dice, call: &Call) -> Fate {
+    match (dice.below(4), call) {
+        (0, Call::Write { bytes, .. }) => Fate::Cut(dice.below(bytes.len())),
+        (1, Call::Write { .. }) => Fate::Zeros,
+        (fate, _) if fate % 2 == 0 => Fate::Lost,
+        _ => Fate::Done,
     }
 }
 

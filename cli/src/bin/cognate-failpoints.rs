@@ -5,5 +5,6 @@ fn main() -> std::process::ExitCode {
     if let Err(problem) = cognate_disk_faults::errors::inject_from_environment() {
         panic!("{problem}");
     }
+    cognate_disk_faults::errors::watch_from_environment();
     cognate_cli::main()
 }

@@ -93,8 +93,9 @@ pub(super) fn run(args: &RunArgs) -> anyhow::Result<Exit> {
     settings.log_level.into_iter().for_each(trace::set_level);
     let _lock = lock(&settings.state_dir)?;
     allow_descriptors();
-    let runtime =
-        tokio::runtime::Builder::new_multi_thread().enable_all().build().context("the runtime cannot be started")?;
+    let mut builder = tokio::runtime::Builder::new_multi_thread();
+    crate::watch_tasks(&mut builder);
+    let runtime = builder.enable_all().build().context("the runtime cannot be started")?;
     let served = runtime.block_on(serve(args, settings));
     // Analyses were asked to stop; the next start begins them again.
     runtime.shutdown_timeout(REST);

@@ -315,6 +315,8 @@ pub(super) fn time(seconds: i64) -> String {
 
 /// A runtime for a daemon or a command.
 pub(super) fn runtime() -> anyhow::Result<tokio::runtime::Runtime> {
-    let runtime = tokio::runtime::Builder::new_multi_thread().worker_threads(2).enable_all().build();
+    let mut builder = tokio::runtime::Builder::new_multi_thread();
+    crate::watch_tasks(&mut builder);
+    let runtime = builder.worker_threads(2).enable_all().build();
     runtime.map_err(|error| coded(Exit::InputOutput, format!("the runtime cannot be started: {error}")))
 }

@@ -48,3 +48,22 @@ fn every_kind_of_call_can_fail_and_works_again_afterwards() {
     each("rename", &mut |_| std::fs::rename(path("new"), path("renamed")));
     each("remove", &mut |_| std::fs::remove_file(path("renamed")));
 }
+
+#[test]
+fn reads_fail_or_take_their_time_as_well() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("read");
+    std::fs::write(&path, vec![7; 100_000]).unwrap();
+    let mut file = File::open(&path).unwrap();
+    let injection = inject(fault("read:read:2:EIO", folder.path()));
+    let mut buffer = [0; 1000];
+    let mut read = || std::io::Read::read(&mut file, &mut buffer);
+    assert_eq!(read().unwrap(), 1000);
+    assert_eq!(read().unwrap_err().raw_os_error(), Some(libc::EIO));
+    assert_eq!((read().unwrap(), injection.fired()), (1000, 1));
+    drop(injection);
+    let _slow = inject(fault("read:read:1:SLOW", folder.path()));
+    let began = std::time::Instant::now();
+    assert_eq!(std::os::unix::fs::FileExt::read_at(&file, &mut buffer, 0).unwrap(), 1000);
+    assert!(began.elapsed() >= std::time::Duration::from_secs(5));
+}

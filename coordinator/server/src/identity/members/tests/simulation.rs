@@ -3,6 +3,7 @@
 
 use std::collections::{HashMap, HashSet};
 
+use cognate_disk_faults::Dice;
 use cognate_storage::maintenance::{BackupOptions, backup, restore};
 
 use super::*;
@@ -11,27 +12,6 @@ use super::*;
 const LIVES: u64 = 12;
 const STEPS: usize = 24;
 const SITES: [&str; 4] = ["a", "b", "c", "d"];
-
-/// Random numbers, as `SplitMix64` gives them.
-struct Dice(u64);
-
-impl Dice {
-    fn next(&mut self) -> u64 {
-        self.0 = self.0.wrapping_add(0x9e37_79b9_7f4a_7c15);
-        let mut mixed = self.0;
-        mixed = (mixed ^ (mixed >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
-        mixed = (mixed ^ (mixed >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
-        mixed ^ (mixed >> 31)
-    }
-
-    fn below(&mut self, bound: usize) -> usize {
-        usize::try_from(self.next() % bound.max(1) as u64).unwrap()
-    }
-
-    fn pick<'a, T>(&mut self, all: &'a [T]) -> Option<&'a T> {
-        all.get(self.below(all.len()))
-    }
-}
 
 /// A certificate that a site has received.
 struct Given {
@@ -187,7 +167,7 @@ impl Life {
     /// never reached anybody; the call that was under way may have been carried out.
     fn lose_power(&mut self, dice: &mut Dice) {
         let states = self.recording.take().unwrap().finish();
-        let state = states.sample(1, dice.next()).pop().unwrap();
+        let state = states.sample(1, dice.roll()).pop().unwrap();
         let answered = usize::try_from(state.acknowledged.unwrap_or_default()).unwrap();
         self.log.push(format!("after answer {answered} of {}: {}", self.answers.len() - 1, state.description));
         self.model = self.answers[answered].clone();
@@ -248,7 +228,7 @@ fn in_random_lives_no_revocation_comes_back_and_an_invitation_is_good_for_one_ke
     let (first, lives) = (setting("COGNATE_SEED").unwrap_or(1), setting("COGNATE_SEEDS").unwrap_or(LIVES));
     for seed in first..first + lives {
         let mut life = Life::begin();
-        let mut dice = Dice(seed);
+        let mut dice = Dice::new(seed);
         let lived = std::panic::catch_unwind(std::panic::AssertUnwindSafe(|| {
             (0..STEPS).for_each(|_| life.step(&mut dice));
         }));
