@@ -23,6 +23,7 @@ mod disk;
 mod forget;
 mod journal;
 mod rebuild;
+mod simulation;
 mod space;
 
 /// A worker with a tree in memory: it keeps of an index what the outbox keeps.
