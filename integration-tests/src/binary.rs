@@ -28,7 +28,13 @@ pub fn cognate_failpoints() -> &'static Path {
     PATH.get_or_init(|| build("cognate-failpoints", &["--features", "failpoints"]))
 }
 
+/// A folder with both binaries, which are used as they are: those of a release, or those that a long run began with.
+const BUILT: &str = "COGNATE_TEST_BINARIES";
+
 fn build(name: &str, args: &[&str]) -> PathBuf {
+    if let Some(folder) = std::env::var_os(BUILT) {
+        return PathBuf::from(folder).join(name);
+    }
     let mut cargo = cargo();
     cargo.args(["build", "--quiet", "-p", "cognate-cli", "--bin", name, "--message-format", "json"]).args(args);
     if !cfg!(debug_assertions) {

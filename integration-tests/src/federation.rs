@@ -14,6 +14,7 @@ use rustix::process::Signal;
 use serde_json::Value;
 
 use crate::canonical::comparable;
+use crate::clock::Clocks;
 use crate::dice::{Dice, seed};
 use crate::invitation;
 use crate::proxy::Proxy;
@@ -34,6 +35,7 @@ pub struct Federation {
     pub dice: Dice,
     net: [u8; 2],
     port: u16,
+    clocks: Option<Clocks>,
     coordinator: Option<Running>,
     sites: BTreeMap<String, Site>,
 }
@@ -51,6 +53,11 @@ pub struct Site {
 }
 
 impl Site {
+    /// Whether a worker was started, and not taken or killed since.
+    pub fn has_worker(&self) -> bool {
+        self.worker.is_some()
+    }
+
     /// Its one repository, `kb`.
     pub fn folder(&self) -> &Path {
         &self.folder
@@ -112,6 +119,7 @@ impl Federation {
             // Neither 127.0.x.x, which others use, nor a broadcast address.
             net: [bytes[0] % 250 + 2, bytes[1]],
             port: 10_000 + u16::from_le_bytes([bytes[2], bytes[3]]) % 20_000,
+            clocks: None,
             coordinator: None,
             sites: BTreeMap::new(),
         };
@@ -129,7 +137,7 @@ impl Federation {
         federation
     }
 
-    /// An address of this federation's own. The coordinator has host 1, the line to it of site number N has 10 + N.
+    /// An address of this federation's own. The coordinator has host 1, the lines to it of sites have 10 to 12.
     pub fn address(&self, host: u8) -> SocketAddr {
         SocketAddr::new(IpAddr::V4(Ipv4Addr::new(127, self.net[0], self.net[1], host)), self.port)
     }
@@ -188,7 +196,10 @@ impl Federation {
             folder.display(),
         );
         std::fs::write(&config, values).unwrap();
-        let line = Proxy::new(self.address(10 + number), self.address(1));
+        // The coordinator's certificate has the hosts up to 12.
+        let mut own = self.address(10 + number % 3);
+        own.set_port(self.port + u16::from(number / 3));
+        let line = Proxy::new(own, self.address(1));
         let (name, party) = (name.to_owned(), party.map(str::to_owned));
         self.sites.insert(name.clone(), Site { name, party, folder, config, state, line, worker: None });
     }
@@ -255,18 +266,61 @@ impl Federation {
     pub fn coordinator_process(&self, points: &str) -> Running {
         let (config, ready) = (self.coordinator_config(), self.sandbox.path("ready"));
         let args = ["coordinator", "run", "--config", text(&config), "--ready-file", text(&ready)];
-        self.daemon(points, &args)
+        self.daemon("coordinator", points, &args)
     }
 
-    fn daemon(&self, points: &str, args: &[&str]) -> Running {
-        let args: Vec<&str> = args.iter().copied().chain(["--log-level", "info", "--log-format", "compact"]).collect();
-        if points.is_empty() { self.sandbox.start(args) } else { self.sandbox.start_failing(points, args) }
+    fn daemon(&self, name: &str, points: &str, args: &[&str]) -> Running {
+        let mut command = self.sandbox.command(points);
+        command.args(args).args(["--log-level", "info", "--log-format", "compact"]);
+        if let Some(clocks) = &self.clocks {
+            clocks.apply(name, &mut command);
+        }
+        self.sandbox.spawn(command)
+    }
+
+    /// From now on daemons start with clocks of their own.
+    pub fn set_clocks(&mut self, clocks: Clocks) {
+        self.clocks = Some(clocks);
+    }
+
+    /// The clocks of the daemons, if they have their own.
+    pub fn clocks(&self) -> Option<&Clocks> {
+        self.clocks.as_ref()
     }
 
     /// The coordinator's process.
     #[track_caller]
     pub fn coordinator(&mut self) -> &mut Running {
         self.coordinator.as_mut().expect("the coordinator was started")
+    }
+
+    /// Whether the coordinator was started, and not taken or killed since.
+    pub fn has_coordinator(&self) -> bool {
+        self.coordinator.is_some()
+    }
+
+    /// Ends every daemon at once.
+    pub fn kill_all(&mut self) {
+        self.kill_coordinator();
+        for name in self.names() {
+            self.kill(&name);
+        }
+    }
+
+    /// Prints the end of the log of every daemon.
+    pub fn show_logs(&self) {
+        let workers = self.sites.values().map(|site| (site.name.as_str(), &site.worker));
+        for (name, running) in workers.chain([("coordinator", &self.coordinator)]) {
+            if let Some(running) = running {
+                show(name, &running.stderr());
+            }
+        }
+    }
+
+    /// Adds lines to the coordinator's configuration.
+    pub fn add_config(&self, lines: &str) {
+        let config = std::fs::read_to_string(self.coordinator_config()).unwrap();
+        std::fs::write(self.coordinator_config(), config + lines).unwrap();
     }
 
     /// Takes the coordinator's process, to wait for its end.
@@ -299,7 +353,7 @@ impl Federation {
 
     /// A process of a site's worker that the caller ends itself.
     pub fn worker_process(&self, name: &str, points: &str) -> Running {
-        self.daemon(points, &["worker", "run", "--config", text(&self.site(name).config)])
+        self.daemon(name, points, &["worker", "run", "--config", text(&self.site(name).config)])
     }
 
     /// Starts all workers and waits until they are attached.
@@ -418,16 +472,22 @@ impl Federation {
     /// The report of a comparison of the same folders in one process.
     #[track_caller]
     pub fn expected(&self, more: &[&str]) -> Value {
-        let names: Vec<String> = self
-            .sites
-            .values()
+        self.expected_of(&self.names(), more)
+    }
+
+    /// The same of some of the sites.
+    #[track_caller]
+    pub fn expected_of(&self, sites: &[String], more: &[&str]) -> Value {
+        let sites: Vec<&Site> = sites.iter().map(|name| self.site(name)).collect();
+        let names: Vec<String> = sites
+            .iter()
             .map(|site| match &site.party {
                 Some(party) => format!("{party}:{}/kb", site.name),
                 None => format!("{}/kb", site.name),
             })
             .collect();
         let folders: Vec<(&str, &Path)> =
-            names.iter().map(String::as_str).zip(self.sites.values().map(Site::folder)).collect();
+            names.iter().map(String::as_str).zip(sites.iter().map(|site| site.folder())).collect();
         self.sandbox.report(&folders, more)
     }
 

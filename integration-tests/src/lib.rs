@@ -9,13 +9,16 @@ pub mod binary;
 pub mod browser;
 pub mod browser_sources;
 pub mod brute_force;
+pub mod campaign;
 pub mod canonical;
+pub mod clock;
 pub mod dice;
 pub mod federation;
 pub mod invitation;
 pub mod proxy;
 pub mod rows;
 pub mod sandbox;
+pub mod soak;
 pub mod tree;
 
 use std::io::Write as _;

@@ -138,6 +138,14 @@ impl Proxy {
         self.shared.changed.notify_all();
     }
 
+    /// Closes one direction of every connection that is open; the other goes on.
+    pub fn close(&self, way: Way) {
+        for [client, server] in self.shared.lock().open.values() {
+            let (from, to) = if way == Way::Up { (client, server) } else { (server, client) };
+            let _ = (from.shutdown(Shutdown::Read), to.shutdown(Shutdown::Write));
+        }
+    }
+
     /// Forgets every connection that is open, as a router does that was started again: nothing passes on them, either way
     /// and for good, without closing it.
     pub fn lose(&self) {

@@ -131,21 +131,39 @@ pub fn missing<'a>(rows: &'a [Row], results: &BTreeMap<String, bool>) -> BTreeSe
     all.filter(|test| results.get(*test) != Some(&true)).collect()
 }
 
-const HEAD: &str = "# How well each fault and threat is tested
+/// The tests that the tables of a page name, as `module::test`.
+fn named(line: &str) -> Vec<&str> {
+    let is_row = line.starts_with("| ") && !line.starts_with("| row") && !line.starts_with("| asset");
+    let names = line.split('`').skip(1).step_by(2).filter(|name| name.contains("::") && !name.contains([' ', '(']));
+    names.filter(|_| is_row).collect()
+}
 
-Made by `cargo run -p cognate-integration-tests --bin fault-rows` from `integration-tests/rows.txt`. Given the output of a test run, as
-`fault-rows OUTPUT...`, the same page has the result of every test, and the command ends with 1 if one of them failed or was not run. A test
-checks that this page is that of the rows, and that all of their tests exist.
+/// A page with tables of tests (docs/faults.md, docs/threats.md), each test with its result in a run, and the tests that failed or are
+/// not in the run.
+pub fn with_results(page: &str, results: &BTreeMap<String, bool>) -> (String, BTreeSet<String>) {
+    let (mut out, mut missing) = (String::new(), BTreeSet::new());
+    for line in page.lines() {
+        let mut line = line.to_owned();
+        for name in named(&line.clone()) {
+            let test = name.rsplit("::").next().unwrap_or_default();
+            let result = match results.get(test) {
+                Some(true) => "passed",
+                Some(false) => "**failed**",
+                None => "not run",
+            };
+            if results.get(test) != Some(&true) {
+                missing.insert(test.to_owned());
+            }
+            line = line.replace(&format!("`{name}`"), &format!("`{name}`: {result}"));
+        }
+        out.push_str(&line);
+        out.push('\n');
+    }
+    (out, missing)
+}
 
-Rows are those of the specification: crash and storage F, network N, protocol X, input I, time T, load L, versions U, analysis A, threats S.
-*Weak* rows have tests that would miss a part of the row, *untested* ones have code and no test, *none* have no code; the last column gives the reason.
-[faults.md](faults.md) and [threats.md](threats.md) say what is required to happen.
-
-COUNTS
-
-| row | class | fault or threat | test | why it is not tested, or not well |
-|---|---|---|---|---|
-";
+/// The page but for its rows.
+const HEAD: &str = include_str!("../reliability.md");
 
 #[cfg(test)]
 mod tests {
@@ -163,6 +181,18 @@ mod tests {
             parse(wrong).unwrap_err();
         }
         assert!(parse("F01 | tested | x | y |\nF01 | tested | x | y |").unwrap_err().contains("twice"));
+    }
+
+    #[test]
+    fn the_tests_of_a_page_get_their_results() {
+        let page =
+            "# `x::y`\n| row | `a::head` |\n| F01 | cut | `a::good`, `b::bad` | `code` |\n| F02 | | `c::absent` | |\n";
+        let results = BTreeMap::from([("good".to_owned(), true), ("bad".to_owned(), false)]);
+        let (page, missing) = with_results(page, &results);
+        let expected =
+            "| F01 | cut | `a::good`: passed, `b::bad`: **failed** | `code` |\n| F02 | | `c::absent`: not run | |\n";
+        assert!(page.ends_with(expected) && page.starts_with("# `x::y`\n| row | `a::head` |\n"), "{page}");
+        assert_eq!(missing, BTreeSet::from(["absent".to_owned(), "bad".to_owned()]));
     }
 
     #[test]

@@ -89,13 +89,27 @@ impl Sandbox {
     /// Starts the binary that has points at which it can be made to fail, as `FAILPOINTS` says; `disk=` and what `DISK_FAULTS`
     /// takes: errors of the disk.
     pub fn start_failing<A: AsRef<OsStr>>(&self, points: &str, args: impl IntoIterator<Item = A>) -> Running {
-        let mut command = Command::new(binary::cognate_failpoints());
-        let (variable, value) = match points.strip_prefix("disk=") {
-            Some(faults) => ("DISK_FAULTS", faults),
-            None => ("FAILPOINTS", points),
-        };
-        command.args(args).current_dir(self.folder.path()).env(variable, value);
+        let mut command = self.command(points);
+        command.args(args);
         self.spawn(command)
+    }
+
+    /// A command of the binary that is shipped, or with points of the one that can be made to fail.
+    pub fn command(&self, points: &str) -> Command {
+        let mut command = match points {
+            "" => Command::new(binary::cognate()),
+            _ => Command::new(binary::cognate_failpoints()),
+        };
+        let (variable, value) = match points.split_once('=') {
+            Some(("disk", faults)) => ("DISK_FAULTS", faults),
+            Some(("waiting", part)) => ("WAITING_CALLS", part),
+            _ => ("FAILPOINTS", points),
+        };
+        if !points.is_empty() {
+            command.env(variable, value);
+        }
+        command.current_dir(self.folder.path());
+        command
     }
 
     /// Starts a command with what the sandbox puts around it.
@@ -118,6 +132,19 @@ impl Sandbox {
         let (ended_to, ended) = channel();
         std::thread::spawn(move || ended_to.send(child.wait()));
         Running { id, ended, stdout, stderr, shown, status: None }
+    }
+
+    /// Deletes what processes that have ended wrote, but for the last ones. Those that run go on writing.
+    pub fn forget_output(&self) {
+        let last = self.runs.load(Ordering::Relaxed);
+        let number =
+            |path: &PathBuf| path.file_stem().and_then(OsStr::to_str).and_then(|name| name.parse::<u64>().ok());
+        for path in names(&self.path("output")) {
+            let is_empty_or_result = path.extension() == Some(OsStr::new("out"));
+            if is_empty_or_result && number(&path).is_some_and(|number| number + 50 < last) {
+                let _ = File::options().write(true).truncate(true).open(path);
+            }
+        }
     }
 
     /// Compares folders that are named as sites, with further arguments, and answers the report.
@@ -351,7 +378,7 @@ pub fn contents(folder: &Path) -> BTreeMap<PathBuf, Vec<u8>> {
     found
 }
 
-/// Copies a folder with everything in it.
+/// Copies a folder with its folders and files. A socket is of a process that is over.
 pub fn copy(from: &Path, to: &Path) {
     std::fs::create_dir_all(to).unwrap();
     std::fs::set_permissions(to, from.metadata().unwrap().permissions()).unwrap();
@@ -359,7 +386,7 @@ pub fn copy(from: &Path, to: &Path) {
         let target = to.join(path.file_name().unwrap());
         if path.is_dir() {
             copy(&path, &target);
-        } else {
+        } else if path.is_file() {
             std::fs::copy(&path, &target).unwrap();
         }
     }

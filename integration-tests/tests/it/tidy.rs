@@ -219,3 +219,24 @@ fn tests_are_named_as_facts() {
         }
     }
 }
+
+#[test]
+fn there_is_one_provider_of_cryptography_and_nothing_that_the_rules_forbid() {
+    let read = |name: &str| std::fs::read_to_string(workspace().join(name)).unwrap().parse::<toml::Table>().unwrap();
+    let (lock, rules) = (read("Cargo.lock"), read("deny.toml"));
+    let names: Vec<&str> =
+        lock["package"].as_array().unwrap().iter().map(|row| row["name"].as_str().unwrap()).collect();
+    assert!(names.contains(&"ring") && names.len() > 100, "{names:?}");
+    let forbidden: Vec<&str> =
+        rules["bans"]["deny"].as_array().unwrap().iter().map(|row| row["crate"].as_str().unwrap()).collect();
+    assert!(["aws-lc-sys", "openssl-sys", "native-tls"].iter().all(|name| forbidden.contains(name)), "{forbidden:?}");
+    let there: Vec<_> = forbidden.iter().filter(|name| names.contains(name)).collect();
+    assert!(there.is_empty(), "in Cargo.lock are {there:?}");
+    // Everything comes from the one registry, with its checksum.
+    for row in lock["package"].as_array().unwrap() {
+        let is_ours = row["name"].as_str().unwrap().starts_with("cognate");
+        let is_checked = row.get("source").is_some_and(|source| source.as_str().unwrap().starts_with("registry+"))
+            && row.get("checksum").is_some();
+        assert!(is_ours != is_checked, "{row}");
+    }
+}

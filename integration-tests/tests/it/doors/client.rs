@@ -77,6 +77,11 @@ impl Connection {
 
     /// Begins a call: the number of its stream.
     pub(super) fn call(&mut self, method: &str) -> std::io::Result<u32> {
+        self.call_with(method, &[])
+    }
+
+    /// Begins a call with further fields in its head.
+    pub(super) fn call_with(&mut self, method: &str, more: &[(&str, &str)]) -> std::io::Result<u32> {
         let stream = self.next_stream;
         self.next_stream += 2;
         let fields = [
@@ -88,7 +93,7 @@ impl Connection {
             ("te", "trailers"),
         ];
         let mut block = Vec::new();
-        for (name, value) in fields {
+        for (name, value) in fields.iter().chain(more) {
             // A literal that is not indexed, with a literal name, both without the code of Huffman.
             block.push(0);
             for text in [name, value] {
@@ -106,6 +111,12 @@ impl Connection {
         let length = u32::try_from(message.len()).unwrap().to_be_bytes();
         let framed = [&[0][..], &length, message].concat();
         self.frame(DATA, if is_last { END_STREAM } else { 0 }, stream, &framed)
+    }
+
+    /// Sends the one message of a call, which says of itself that it is compressed.
+    pub(super) fn compressed_message(&mut self, stream: u32, message: &[u8]) -> std::io::Result<()> {
+        let length = u32::try_from(message.len()).unwrap().to_be_bytes();
+        self.frame(DATA, END_STREAM, stream, &[&[1][..], &length, message].concat())
     }
 
     /// Begins calls and takes each back at once, until the coordinator ends the connection, or so many times.

@@ -81,3 +81,35 @@ fn abuses_of_http2_cost_their_own_connection_and_nobody_else() {
         Use::of(&mut federation).at_most_above(&before, 96 << 20, 8, 64);
     }
 }
+
+#[test]
+fn compressed_messages_are_refused_before_they_are_unpacked() {
+    let mut federation = federation(5304);
+    let (before, address, operator) = (Use::of(&mut federation), federation.address(1), federation.operator());
+    let tls = tls(&Identity::Operator(&operator));
+    // A thousand bytes of zeros in a stored block, and a body that is no archive at all: neither is looked at.
+    for (encoding, body) in [("gzip", vec![0x1f; 400]), ("zstd", vec![0x28; 400]), ("identity", vec![0; 40])] {
+        let mut connection = Connection::open(address, &tls, 65_535).unwrap();
+        let stream = connection.call_with("/cognate.v1.Operator/ListScans", &[("grpc-encoding", encoding)]).unwrap();
+        connection.compressed_message(stream, &body).unwrap();
+        assert_eq!(connection.refused_until_it_answers().unwrap(), 1, "{encoding}");
+    }
+    Use::of(&mut federation).at_most_above(&before, 16 << 20, 8, 16);
+    is_served(&mut federation, "anna");
+}
+
+#[test]
+fn nobody_is_told_which_calls_there_are() {
+    let federation = federation(5305);
+    let (address, operator) = (federation.address(1), federation.operator());
+    for identity in [Identity::Anonymous(&operator), Identity::Operator(&operator)] {
+        let mut connection = Connection::open(address, &tls(&identity), 65_535).unwrap();
+        for version in ["v1", "v1alpha"] {
+            let method = format!("/grpc.reflection.{version}.ServerReflection/ServerReflectionInfo");
+            let stream = connection.call(&method).unwrap();
+            // Field 7, an empty text: the list of services.
+            connection.message(stream, &[7 << 3 | 2, 0], true).unwrap();
+        }
+        assert_eq!(connection.refused_until_it_answers().unwrap(), 2);
+    }
+}

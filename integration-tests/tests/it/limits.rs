@@ -1,0 +1,271 @@
+//! What the system has little of: descriptors, room for a log, time until a certificate ends.
+
+use std::net::TcpStream;
+use std::process::Command;
+use std::time::Duration;
+
+use cognate_integration_tests::binary::{cognate, cognate_failpoints};
+use cognate_integration_tests::clock::Clocks;
+use cognate_integration_tests::federation::text;
+use cognate_integration_tests::sandbox::{wait_until, wait_within};
+use cognate_integration_tests::{Federation, Running, not_checked};
+
+/// A coordinator that the shell starts after these words.
+fn coordinator_after(federation: &Federation, words: &str, redirection: &str) -> Running {
+    let (config, ready) = (federation.coordinator_config(), federation.sandbox.path("ready"));
+    let _ = std::fs::remove_file(&ready);
+    let mut command = Command::new("sh");
+    command.arg("-c").arg(format!("{words} exec \"$0\" \"$@\" {redirection}")).arg(cognate());
+    command.args(["coordinator", "run", "--config", text(&config), "--ready-file", text(&ready)]);
+    let running = federation.sandbox.spawn(command);
+    wait_until("the coordinator serves", || std::fs::read(&ready).is_ok_and(|bytes| !bytes.is_empty()));
+    running
+}
+
+fn stop(mut running: Running) {
+    running.signal(rustix::process::Signal::TERM);
+    running.ended().expect(0);
+}
+
+#[test]
+fn a_coordinator_without_descriptors_waits_and_goes_on_when_there_are_some() {
+    let mut federation = Federation::of(1601, 2, 30);
+    federation.kill_coordinator();
+    let coordinator = coordinator_after(&federation, "ulimit -n 80;", "");
+    ["a", "b"].iter().for_each(|name| federation.wait_attached(name));
+    // More than there are descriptors.
+    let held: Vec<TcpStream> = (0..120).map(|_| TcpStream::connect(federation.address(1)).unwrap()).collect();
+    wait_within(Duration::from_secs(30), "strangers that do not greet are sent away", || {
+        let mut byte = [0; 1];
+        held[0].set_read_timeout(Some(Duration::from_millis(100))).unwrap();
+        matches!(std::io::Read::read(&mut &held[0], &mut byte), Ok(0))
+            || held[0].take_error().is_ok_and(|error| error.is_some())
+    });
+    drop(held);
+    federation.check(federation.scan(&[]), &[]);
+    stop(coordinator);
+}
+
+#[test]
+fn a_coordinator_that_gets_no_more_memory_ends_or_goes_on_and_the_report_is_the_same() {
+    use rustix::process::{Pid, Resource, Rlimit, getrlimit, prlimit};
+    let mut federation = Federation::of(1605, 2, 60);
+    for more in [0, 1 << 20, 4 << 20, 16 << 20] {
+        let added = federation.dice.bytes(30_000);
+        std::fs::write(federation.site("a").folder().join(format!("with{more}")), added).unwrap();
+        federation.sandbox.settle();
+        let id = federation.coordinator().id();
+        let status = std::fs::read_to_string(format!("/proc/{id}/status")).unwrap();
+        let size = status.lines().find_map(|line| line.strip_prefix("VmSize:")).unwrap();
+        let size: u64 = size.trim().trim_end_matches(" kB").parse().unwrap();
+        let limit = Rlimit { current: Some((size << 10) + more), maximum: getrlimit(Resource::As).maximum };
+        prlimit(Pid::from_raw(id), Resource::As, limit).unwrap();
+        let mut scan = federation.begin_scan(&[]);
+        wait_within(Duration::from_secs(90), "the coordinator or the scan has ended", || {
+            federation.coordinator().ends_within(Duration::ZERO) || scan.ends_within(Duration::ZERO)
+        });
+        // A supervisor starts it again, with what it had before.
+        if federation.coordinator().ends_within(Duration::ZERO) {
+            let run = federation.take_coordinator().ended_anyhow();
+            assert!(run.signal.is_some() || !matches!(run.code, Some(0 | 3)), "{run:?}");
+        } else {
+            federation.kill_coordinator();
+        }
+        federation.start_coordinator();
+        let run = scan.ended();
+        assert!(run.code == Some(0) || run.stderr.lines().any(|line| line.starts_with("cognate: ")), "{run:?}");
+        federation.restart_all();
+        federation.check(federation.scan(&[]), &[]);
+    }
+}
+
+#[test]
+fn a_coordinator_with_another_authority_hears_nothing_and_sites_go_on_when_they_are_invited_again() {
+    let mut federation = Federation::of(1606, 2, 30);
+    federation.check(federation.scan(&[]), &[]);
+    federation.kill_coordinator();
+    std::fs::remove_dir_all(federation.coordinator_state()).unwrap();
+    federation.init();
+    federation.start_coordinator();
+    for name in ["a", "b"] {
+        federation.kill(name);
+        federation.start(name);
+        wait_until("it is told", || {
+            let log = federation.site_mut(name).worker().stderr();
+            log.contains("is not the coordinator") && log.contains("nothing was sent")
+        });
+        federation.kill(name);
+        let invitation = federation.invite(name);
+        std::fs::remove_dir_all(federation.site(name).state()).unwrap();
+        federation.enroll(name, &invitation).expect(0);
+    }
+    federation.start_all();
+    federation.check(federation.scan(&[]), &[]);
+}
+
+#[test]
+fn daemons_whose_log_cannot_be_written_go_on() {
+    let mut federation = Federation::of(1602, 2, 30);
+    federation.kill_coordinator();
+    let coordinator = coordinator_after(&federation, "", "2>/dev/full");
+    federation.kill("a");
+    let mut command = Command::new("sh");
+    command.arg("-c").arg("exec \"$0\" \"$@\" 2>/dev/full").arg(cognate());
+    command.args(["worker", "run", "--config", text(federation.site("a").config()), "--log-level", "info"]);
+    let worker = federation.sandbox.spawn(command);
+    ["a", "b"].iter().for_each(|name| federation.wait_attached(name));
+    federation.check(federation.scan(&[]), &[]);
+    [worker, coordinator].into_iter().for_each(stop);
+}
+
+#[test]
+fn a_certificate_that_has_expired_is_refused_by_name_and_nothing_else_is_lost() {
+    const DAY: i64 = 86_400;
+    let mut federation = Federation::of(1603, 2, 30);
+    let Some(clocks) = Clocks::new(&federation.sandbox.path("")) else {
+        return not_checked("certificates that expire: libfaketime is not installed");
+    };
+    federation.kill_all();
+    // A worker that was off for longer than its certificate lives.
+    for name in ["coordinator", "a"] {
+        clocks.set(name, 40 * DAY);
+    }
+    federation.set_clocks(clocks);
+    federation.start_coordinator();
+    federation.start("a");
+    let mut worker = federation.take_worker("a");
+    assert!(worker.ends_within(Duration::from_secs(60)), "{}", worker.stderr());
+    let refused = worker.ended().expect(14);
+    assert!(refused.stderr.to_lowercase().contains("expired"), "{refused:?}");
+    // It was the clock: set right, everything works as before.
+    federation.kill_coordinator();
+    for name in ["coordinator", "a"] {
+        federation.clocks().unwrap().set(name, 0);
+    }
+    federation.start_coordinator();
+    federation.start_all();
+    federation.check(federation.scan(&[]), &[]);
+}
+
+#[test]
+fn a_clock_that_jumps_while_sites_are_attached_ends_no_session_and_changes_no_report() {
+    let mut federation = Federation::of(1604, 2, 30);
+    let Some(clocks) = Clocks::new(&federation.sandbox.path("")) else {
+        return not_checked("clocks that jump: libfaketime is not installed");
+    };
+    federation.kill_all();
+    federation.set_clocks(clocks);
+    federation.start_coordinator();
+    federation.start_all();
+    let made = federation.site("a").line().connections();
+    for seconds in [-7200, 7200, -86_400, 0] {
+        for name in ["a", "coordinator"] {
+            federation.clocks().unwrap().set(name, seconds);
+        }
+        let more = federation.dice.bytes(4000);
+        std::fs::write(federation.site("a").folder().join(format!("at{seconds}")), more).unwrap();
+        federation.sandbox.settle();
+        // The operator's own clock is right, so it can dial only while the coordinator's certificate is valid: it is from before.
+        federation.check(federation.scan(&[]), &[]);
+    }
+    assert_eq!(federation.site("a").line().connections(), made, "the session goes on");
+}
+
+#[test]
+fn a_coordinator_whose_clock_is_days_off_during_a_scan_delays_it_and_ends_no_worker() {
+    let mut federation = Federation::of(1608, 2, 40);
+    let Some(clocks) = Clocks::new(&federation.sandbox.path("")) else {
+        return not_checked("clocks that are days off: libfaketime is not installed");
+    };
+    federation.kill_all();
+    federation.set_clocks(clocks);
+    federation.start_coordinator();
+    federation.start_all();
+    for (number, moment) in [0, 300, 700, 1200].into_iter().enumerate() {
+        for name in ["a", "b"] {
+            let more = federation.dice.bytes(60_000);
+            std::fs::write(federation.site(name).folder().join(format!("more{number}")), more).unwrap();
+        }
+        federation.sandbox.settle();
+        let mut scan = federation.begin_scan(&["--chunk-bytes", "80"]);
+        scan.ends_within(Duration::from_millis(moment));
+        federation.clocks().unwrap().set("coordinator", -5 * 86_400);
+        scan.ends_within(Duration::from_millis(1500));
+        // A session that is cut meanwhile is refused when it is made anew.
+        federation.site("a").line().cut();
+        scan.ends_within(Duration::from_millis(2500));
+        federation.clocks().unwrap().set("coordinator", 0);
+        wait_within(Duration::from_secs(180), "the scan ends", || scan.ends_within(Duration::ZERO));
+        wait_until("the coordinator has the right time", || federation.operate(&["site", "list"]).code == Some(0));
+        for name in ["a", "b"] {
+            let worker = federation.site_mut(name).worker();
+            assert!(!worker.ends_within(Duration::ZERO), "a worker ended: {}", worker.stderr());
+            wait_within(Duration::from_secs(150), "it is attached", || federation.member(name)["attached"] == true);
+        }
+    }
+    federation.check(federation.scan(&[]), &[]);
+}
+
+/// The beginning of a line about a call to the disk on a thread that runs tasks (`disk-faults/src/waiting.rs`).
+const WAITS: &str = "a thread of the runtime waits for the disk:";
+
+#[test]
+fn no_thread_that_runs_the_tasks_of_a_coordinator_waits_for_its_disk() {
+    cognate_failpoints();
+    let mut federation = Federation::of(1607, 2, 40);
+    federation.kill_all();
+    assert!(federation.start_coordinator_failing("waiting=/coordinator/"));
+    for name in ["a", "b"] {
+        federation.start(name);
+        federation.wait_attached(name);
+    }
+    let id = federation.check(federation.scan(&[]), &[])["scan"]["id"].as_str().unwrap().to_owned();
+    federation.scan(&["--view", "both"]).report();
+    federation.person("anna", "analyst", &[]);
+    for words in [
+        &["scan", "launch", "--repositories", "a/kb,b/kb", "--no-sync", "--yes", "--wait"][..],
+        &["report", &id, "--documents"],
+        &["report", &id, "--format", "json"],
+        &["site", "list"],
+        &["repo", "list"],
+        &["site", "invite", "c"],
+        &["operator", "revoke", "anna"],
+        &["template", "suggest", &id],
+        &["scan", "delete", &id],
+        &["site", "revoke", "b"],
+        &["site", "forget", "b"],
+    ] {
+        let run = federation.operate(words);
+        assert!(run.code == Some(0) || words[0] == "site" && words[1] == "forget", "{run:?}");
+    }
+    assert_eq!(federation.http("/readyz").0, 200);
+    let log = federation.coordinator().stderr();
+    let waits: Vec<&str> = log.lines().filter(|line| line.starts_with(WAITS)).collect();
+    assert!(waits.is_empty(), "{waits:#?}");
+}
+
+#[test]
+fn a_scan_goes_on_without_a_site_that_is_revoked_while_it_reads() {
+    let mut federation = Federation::new(1609);
+    for (name, policy) in [("a", "[policy]\nread_bytes_per_second = \"5KB\"\n"), ("b", ""), ("c", "")] {
+        let files = (0..6).map(|number| (number.to_string(), federation.dice.bytes(60_000))).collect();
+        federation.add_with(name, None, &files, policy);
+    }
+    federation.sandbox.settle();
+    federation.start_all();
+    let mut scan = federation.begin_scan(&[]);
+    wait_until("the scan waits for it alone", || {
+        federation.metric("cognate_seals_total") >= 2.0 || scan.ends_within(Duration::ZERO)
+    });
+    assert!(!scan.ends_within(Duration::ZERO), "it reads for minutes");
+    federation.operate(&["site", "revoke", "a"]).expect(0);
+    let run = scan.ended().expect(3);
+    let report = run.json();
+    let missing = &report["scan"]["missing"][0];
+    assert!(missing["site"] == "a" && missing["reason"].as_str().unwrap().contains("revoked"), "{missing}");
+    let documents = |name: &str| {
+        let row = report["sites"].as_array().unwrap().iter().find(|row| row["site"] == name);
+        row.map(|row| row["documents"].clone())
+    };
+    assert_eq!(["b", "c"].map(documents), [Some(6.into()), Some(6.into())]);
+}
