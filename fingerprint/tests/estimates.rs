@@ -287,9 +287,11 @@ fn intervals_hold_the_truth_of_documents_of_any_kind() {
                 let what = format!("{kind}, option {option}, {sample}");
                 let found = estimates(&method, a.as_bytes(), b.as_bytes());
                 let told = hold(&what, &found, truth);
-                if sample.starts_with("levels") && all.resemblance.is_some() {
+                if sample.starts_with("levels")
+                    && let Some(exact) = &all.resemblance
+                {
                     assert_eq!(told.len(), found.len(), "{what}: it says nothing");
-                    let least = all.resemblance.unwrap().sample.min(60);
+                    let least = exact.sample.min(60);
                     assert!(told.iter().all(|estimate| estimate.sample >= least), "{what}: too small a sample");
                 }
             }

@@ -53,6 +53,9 @@ pub fn run(seed: u64, size: Size, out: &mut dyn std::io::Write) -> Result<Vec<Sa
     Ok(samples)
 }
 
+/// A figure of a sample.
+type Figure = fn(&Sample) -> u64;
+
 /// What grew without an end: the last quarter held against the second.
 pub fn growth(samples: &[Sample]) -> Vec<String> {
     let quarter = samples.len() / 4;
@@ -60,8 +63,8 @@ pub fn growth(samples: &[Sample]) -> Vec<String> {
         return Vec::new();
     }
     let (earlier, later) = (&samples[quarter..2 * quarter], &samples[3 * quarter..]);
-    let most = |of: &[Sample], value: fn(&Sample) -> u64| of.iter().map(value).max().unwrap_or_default();
-    let rules: [(&str, fn(&Sample) -> u64, u64); 6] = [
+    let most = |of: &[Sample], value: Figure| of.iter().map(value).max().unwrap_or_default();
+    let rules: [(&str, Figure, u64); 6] = [
         ("memory of the coordinator", |sample| sample.coordinator.memory_bytes, 32 << 20),
         ("memory of the workers", |sample| sample.workers.memory_bytes, 64 << 20),
         ("open files of the coordinator", |sample| sample.coordinator.open_files, 10),
@@ -69,7 +72,7 @@ pub fn growth(samples: &[Sample]) -> Vec<String> {
         ("disk of the coordinator", |sample| sample.coordinator.disk_bytes, 16 << 20),
         ("disk of the workers", |sample| sample.workers.disk_bytes, 64 << 20),
     ];
-    let grown = |(what, value, slack): &(&str, fn(&Sample) -> u64, u64)| {
+    let grown = |(what, value, slack): &(&str, Figure, u64)| {
         let (before, after) = (most(earlier, *value), most(later, *value));
         (after > before + before / 4 + slack).then(|| format!("the {what} grew from {before} to {after}"))
     };
@@ -83,7 +86,7 @@ struct Soak {
     began: Instant,
     scans: BTreeMap<i32, u64>,
     compared: u64,
-    documents: usize,
+    documents: u64,
 }
 
 impl Soak {
@@ -141,8 +144,7 @@ impl Soak {
         }
         let report = run.report();
         self.documents =
-            report["sites"].as_array().into_iter().flatten().filter_map(|row| row["documents"].as_u64()).sum::<u64>()
-                as usize;
+            report["sites"].as_array().into_iter().flatten().filter_map(|row| row["documents"].as_u64()).sum();
         if number.is_multiple_of(COMPARED_EVERY) {
             self.compared += 1;
             if comparable(&report) != comparable(&self.federation.expected_of(&self.names, &[])) {

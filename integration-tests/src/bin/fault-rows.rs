@@ -10,7 +10,7 @@ fn main() -> ExitCode {
     let mut args: Vec<String> = std::env::args().skip(1).collect();
     let read = |path: &String| std::fs::read_to_string(path).map_err(|error| format!("{path}: {error}"));
     let own = if args.first().is_some_and(|first| first == "--page") {
-        Some(args.drain(..2.min(args.len())).last())
+        Some(args.drain(..2.min(args.len())).next_back())
     } else {
         None
     };

@@ -11,9 +11,14 @@ const HEIGHT: f64 = 150.0;
 const GAP: f64 = 64.0;
 const TOP: f64 = 74.0;
 
+/// A figure of what processes use.
+type Figure = fn(&Use) -> f64;
+/// The coordinator or the workers of a sample.
+type Side = fn(&Sample) -> &Use;
+
 /// Draws samples as SVG.
 pub fn draw(samples: &[Sample], title: &str) -> String {
-    let panels: [(&str, fn(&Use) -> f64); 3] = [
+    let panels: [(&str, Figure); 3] = [
         ("Memory, MB", |used| used.memory_bytes as f64 / 1e6),
         ("Open files", |used| used.open_files as f64),
         ("State on disk, MB", |used| used.disk_bytes as f64 / 1e6),
@@ -50,8 +55,7 @@ fn panel(svg: &mut String, samples: &[Sample], top: f64, name: &str, value: fn(&
         let minutes = last / 60.0 * f64::from(part) / 4.0;
         let _ = writeln!(svg, "<text x='{x:.1}' y='{:.0}' text-anchor='middle'>{minutes:.0} min</text>", bottom + 18.0);
     }
-    let sides: [(&str, fn(&Sample) -> &Use); 2] =
-        [("c", |sample| &sample.coordinator), ("w", |sample| &sample.workers)];
+    let sides: [(&str, Side); 2] = [("c", |sample| &sample.coordinator), ("w", |sample| &sample.workers)];
     for (class, side) in sides {
         let point = |sample: &Sample| {
             let x = LEFT + (RIGHT - LEFT) * sample.seconds as f64 / last;

@@ -60,7 +60,7 @@ pub struct Sample {
     /// Of them, those that were held against a comparison.
     pub compared: u64,
     /// Documents of the last scan.
-    pub documents: usize,
+    pub documents: u64,
 }
 
 impl fmt::Display for Sample {

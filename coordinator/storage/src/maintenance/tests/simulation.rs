@@ -444,7 +444,7 @@ impl Life {
         let index = self.indexes.load(sealed.id, sealed.sequence).unwrap();
         assert_eq!(index.root(), expected.last.root);
         let names: Vec<String> =
-            index.documents.keys().map(|path| String::from_utf8(path.as_bytes().to_vec()).unwrap()).collect();
+            index.documents.iter().map(|(path, _)| String::from_utf8(path.as_bytes().to_vec()).unwrap()).collect();
         assert!(names.iter().eq(expected.last.documents.keys()), "{names:?}");
         let live: HashSet<_> = index.contents.values().map(|content| content.ordinal).collect();
         let mut postings = 0;
@@ -457,7 +457,7 @@ impl Life {
     /// Everything is in order again: each site gets across what it has, and seals it.
     fn come_to_rest(&mut self) {
         self.writers.clear();
-        for site in 0..SITES.len() {
+        for (site, name) in SITES.iter().enumerate() {
             // A site that has to begin again does so once: it sends everything then.
             for _ in 0..2 {
                 self.network.clear();
@@ -468,7 +468,7 @@ impl Life {
             let sender = &self.senders[site];
             let sealed = sender.sealed.as_ref().map(|seal| (seal.epoch, seal.sequence));
             let all = sender.batches.last().map(|_| (sender.epoch, sender.last_sequence()));
-            assert!(sealed == all || all.is_none(), "{} comes to rest at {sealed:?}, not at {all:?}", SITES[site]);
+            assert!(sealed == all || all.is_none(), "{name} comes to rest at {sealed:?}, not at {all:?}");
         }
     }
 }
