@@ -101,6 +101,7 @@ fn a_file_that_is_replaced_while_it_is_read_is_wholly_the_old_one_or_the_new_one
 }
 
 #[test]
+#[ignore = "it takes minutes: `.ci/nightly`"]
 fn a_disk_that_takes_five_seconds_for_each_sync_of_the_journal_silences_neither_probes_nor_pages() {
     let mut federation = federation(1403);
     federation.kill_coordinator();

@@ -158,7 +158,7 @@ fn a_clock_that_jumps_while_sites_are_attached_ends_no_session_and_changes_no_re
     federation.start_coordinator();
     federation.start_all();
     let made = federation.site("a").line().connections();
-    for seconds in [-7200, 7200, -86_400, 0] {
+    for seconds in [-7200, 7200, -43_200, 0] {
         for name in ["a", "coordinator"] {
             federation.clocks().unwrap().set(name, seconds);
         }
