@@ -9,7 +9,7 @@ use cognate_export::table::table_within;
 use cognate_result::explain::record::{Difference, Document, Explained, Pair};
 use cognate_result::report::Ratio;
 
-/// How many places a bar has, where there is room for them.
+/// The characters of a bar, if there is room for them.
 const BAR: usize = 64;
 /// Columns of its line that are not the bar: the name before it, and the size after it.
 const NOT_BAR: usize = 16;

@@ -1,4 +1,4 @@
-//! What became of the documents of each folder of two compared repositories: the walk over both trees, for every format.
+//! A walk over the trees of two compared repositories, with the numbers of same, changed, moved and other documents of each folder, for every format.
 
 use cognate_result::report::{ChangesRow, Report, TreeEntry};
 

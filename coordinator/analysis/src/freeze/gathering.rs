@@ -19,7 +19,7 @@ use crate::versions::Versions;
 /// The number of an ordinal whose content no selected document has.
 const ABSENT: u32 = u32::MAX;
 
-/// What was gathered so far.
+/// The documents and contents that were gathered so far, and their numbers.
 pub(super) struct Gathering<'a> {
     choice: &'a Choice<'a>,
     has_chunks: bool,

@@ -1,4 +1,4 @@
-//! What a scan goes on with when the registry changes while it runs.
+//! Scans that run while the registry changes.
 
 use cognate_fingerprint::{Key, View};
 use cognate_proto::name::{PartyName, RepositoryName, SiteName};

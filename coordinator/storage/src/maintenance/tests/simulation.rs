@@ -129,7 +129,7 @@ struct Message {
     sent: Rc<Sent>,
 }
 
-/// Where the power may be lost.
+/// The moments at which the power may be lost.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 enum Loss {
     /// After an answer: all or nothing of what was not synced is there. The same in every life of a seed.
