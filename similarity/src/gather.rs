@@ -17,6 +17,10 @@ use crate::spill::{Buckets, BucketsOptions, Row, SpillFolder, Writer};
 const SLICE_POSTINGS: usize = 1024;
 /// A shard that sorts fast.
 const SHARD_BYTES: u64 = 1 << 22;
+/// With more shards than this, the rows on their way to each would no longer stay in a nearer cache. Then shards are larger, as long as memory allows.
+const CACHED_SHARDS_MAX: u64 = 256;
+/// Rows that are sorted at a time, so that they stay in a nearer cache.
+const SORTED_ROWS: usize = 1 << 12;
 /// Bytes in memory that make a shard worth a write.
 const BLOCK_BYTES: u64 = 1 << 16;
 /// Fewer shards than this would leave threads without work.
@@ -76,13 +80,11 @@ fn halves(tag: u128) -> (u64, u64) {
 impl Row for PostingRow {
     const BYTES: usize = 24;
 
-    fn encode(&self, out: &mut Vec<u8>) {
-        let mut bytes = [0; Self::BYTES];
-        bytes[..8].copy_from_slice(&self.high.to_le_bytes());
-        bytes[8..16].copy_from_slice(&self.low.to_le_bytes());
-        bytes[16..20].copy_from_slice(&self.length_and_flag.to_le_bytes());
-        bytes[20..].copy_from_slice(&self.content.to_le_bytes());
-        out.extend_from_slice(&bytes);
+    fn encode(&self, out: &mut [u8]) {
+        out[..8].copy_from_slice(&self.high.to_le_bytes());
+        out[8..16].copy_from_slice(&self.low.to_le_bytes());
+        out[16..20].copy_from_slice(&self.length_and_flag.to_le_bytes());
+        out[20..24].copy_from_slice(&self.content.to_le_bytes());
     }
 
     fn decode(bytes: &[u8]) -> PostingRow {
@@ -107,7 +109,7 @@ impl<'s> GatheredShards<'s> {
         // file are, and not larger than half of a thread's working memory, because it is sorted from place to place.
         let bytes = options.postings_max.saturating_mul(PostingRow::BYTES as u64);
         let working_bytes = options.memory_budget_bytes / 8 / options.threads.max(1) as u64;
-        let count = (bytes / SHARD_BYTES).min(options.memory_budget_bytes / 4 / BLOCK_BYTES);
+        let count = (bytes / SHARD_BYTES).min(CACHED_SHARDS_MAX).min(options.memory_budget_bytes / 4 / BLOCK_BYTES);
         let count = count.max(bytes.div_ceil(working_bytes.max(1)).saturating_mul(2)).clamp(SHARDS_MIN, SHARDS_MAX);
         let count = count.next_power_of_two();
         let buckets = Buckets::new(
@@ -187,40 +189,82 @@ impl Shards for GatheredShards<'_> {
 impl GatheredShards<'_> {
     /// The rows of a shard by ascending tag; the shard is empty afterwards.
     ///
-    /// Tags are digests and so spread evenly: a counting sort by the bits after those of the shard leaves a few rows in
-    /// each place, which are then put in order.
+    /// Tags are digests and so spread evenly: counting sorts by the bits after those of the shard, first into parts that stay in a nearer
+    /// cache, then within each, leave a few rows in each place, which are then put in order.
     fn sorted(&self, shard: usize) -> Result<Vec<PostingRow>, Error> {
         let rows_max = usize::try_from(self.buckets.rows(shard)).expect("a shard fits in memory");
-        let place_bits = (rows_max / 4).max(1).ilog2().min(self.shift);
-        let shift = self.shift - place_bits;
-        let mask = (1u64 << place_bits) - 1;
-        let place = |row: &PostingRow| usize::try_from(row.high >> shift & mask).expect("a place in memory");
-        let mut ends = vec![0u32; (1 << place_bits) + 1];
         let mut rows = Vec::with_capacity(rows_max);
+        let parts = Places::new((rows_max / SORTED_ROWS).max(1), self.shift);
+        let mut ends = parts.none();
         self.buckets.scan(shard, |slice| {
-            slice.iter().for_each(|row| ends[place(row) + 1] += 1);
+            slice.iter().for_each(|row| ends[parts.of(row) + 1] += 1);
             rows.extend_from_slice(slice);
             Ok(())
         })?;
-        for at in 1..ends.len() {
-            ends[at] += ends[at - 1];
-        }
-        let empty = PostingRow { high: 0, low: 0, length_and_flag: 0, content: 0 };
-        let mut sorted = vec![empty; rows_max];
-        for row in &rows {
-            let end = &mut ends[place(row)];
-            sorted[*end as usize] = *row;
-            *end += 1;
-        }
-        drop(rows);
         self.buckets.clear(shard)?;
+        let mut sorted = vec![EMPTY; rows.len()];
+        distribute(&rows, parts, &mut ends, &mut sorted);
+        let (mut scratch, mut places_ends) = (Vec::new(), Vec::new());
+        drop(rows);
         let mut start = 0;
         for &end in &ends[..ends.len() - 1] {
-            let end = end as usize;
-            sorted[start..end].sort_unstable_by_key(PostingRow::tag);
-            start = end;
+            let part = &mut sorted[start..end as usize];
+            start = end as usize;
+            scratch.clear();
+            scratch.extend_from_slice(part);
+            let places = Places::new((part.len() / 4).max(1), parts.shift);
+            places_ends.clear();
+            places_ends.extend(places.none());
+            scratch.iter().for_each(|row| places_ends[places.of(row) + 1] += 1);
+            distribute(&scratch, places, &mut places_ends, part);
+            let mut first = 0;
+            for &end in &places_ends[..places_ends.len() - 1] {
+                part[first..end as usize].sort_unstable_by_key(PostingRow::tag);
+                first = end as usize;
+            }
         }
         Ok(sorted)
+    }
+}
+
+const EMPTY: PostingRow = PostingRow { high: 0, low: 0, length_and_flag: 0, content: 0 };
+
+/// The places of a counting sort, by some bits of a tag.
+#[derive(Clone, Copy)]
+struct Places {
+    /// The bits below those that name the place.
+    shift: u32,
+    mask: u64,
+}
+
+impl Places {
+    /// About so many places, by the bits of a tag that are next below the `above` lowest of its first word.
+    fn new(count: usize, above: u32) -> Places {
+        let bits = count.ilog2().min(above);
+        Places { shift: above - bits, mask: (1 << bits) - 1 }
+    }
+
+    #[inline]
+    fn of(self, row: &PostingRow) -> usize {
+        // All bits are above: there is one place.
+        usize::try_from(row.high.checked_shr(self.shift).unwrap_or(0) & self.mask).expect("a place in memory")
+    }
+
+    /// A count for each place and one more, before the first.
+    fn none(self) -> Vec<u32> {
+        vec![0; usize::try_from(self.mask).expect("a place in memory") + 2]
+    }
+}
+
+/// Puts rows at their places, one place after the other. `ends` has at each place the number of rows of the place before it; afterwards it has the end of each place.
+fn distribute(rows: &[PostingRow], places: Places, ends: &mut [u32], out: &mut [PostingRow]) {
+    for at in 1..ends.len() {
+        ends[at] += ends[at - 1];
+    }
+    for row in rows {
+        let end = &mut ends[places.of(row)];
+        out[*end as usize] = *row;
+        *end += 1;
     }
 }
 
@@ -288,9 +332,8 @@ mod tests {
             [([0; 16], 0, false, 0), ([255; 16], TEMPLATE_BIT - 1, true, u32::MAX), ([7; 16], 1, false, 9)]
         {
             let posting = Posting { tag: Tag(tag), length_bytes, template, content: ContentIndex(content) };
-            let mut bytes = Vec::new();
+            let mut bytes = [0; PostingRow::BYTES];
             PostingRow::new(&posting).encode(&mut bytes);
-            assert_eq!(bytes.len(), PostingRow::BYTES);
             assert_eq!(PostingRow::decode(&bytes).posting(), posting);
         }
     }
@@ -316,8 +359,10 @@ mod tests {
         for (postings_max, memory_budget_bytes, threads, expected) in [
             (0, 1 << 30, 1, 16),
             (1_000_000, 1 << 30, 1, 16),
-            // 2.4 GB in shards of 4 MiB would be 573; the next power of two.
-            (100_000_000, 1 << 40, 1, 1024),
+            // 2.4 GB in shards of 4 MiB would be 573: more than stay in a cache while they are written.
+            (100_000_000, 1 << 40, 1, 256),
+            // A billion must be sorted in the memory that there is.
+            (1_000_000_000, 1 << 30, 2, 1024),
             // Many threads sort one shard each, so shards must be smaller.
             (100_000_000, 1 << 30, 64, 4096),
             (u64::MAX, 0, 1, 4096),

@@ -18,7 +18,7 @@ pub(crate) struct JoinRow {
 impl Row for JoinRow {
     const BYTES: usize = <[u32; 4]>::BYTES;
 
-    fn encode(&self, out: &mut Vec<u8>) {
+    fn encode(&self, out: &mut [u8]) {
         [self.tag, self.member, self.length_bytes, self.count].encode(out);
     }
 
@@ -36,7 +36,7 @@ mod tests {
     fn a_row_comes_back_from_its_bytes() {
         for row in [[0, 0, 0, 0], [1, 2, 3, 4], [u32::MAX; 4]] {
             let [tag, member, length_bytes, count] = row;
-            let mut bytes = Vec::new();
+            let mut bytes = [0; JoinRow::BYTES];
             JoinRow { tag, member, length_bytes, count }.encode(&mut bytes);
             let read = JoinRow::decode(&bytes);
             assert_eq!([read.tag, read.member, read.length_bytes, read.count], row);

@@ -17,12 +17,10 @@ pub struct Link {
 impl Row for Link {
     const BYTES: usize = <[u32; 4]>::BYTES;
 
-    fn encode(&self, out: &mut Vec<u8>) {
-        let mut bytes = [0; Self::BYTES];
-        bytes[..4].copy_from_slice(&self.a.0.to_le_bytes());
-        bytes[4..8].copy_from_slice(&self.b.0.to_le_bytes());
-        bytes[8..].copy_from_slice(&self.shared_bytes.to_le_bytes());
-        out.extend_from_slice(&bytes);
+    fn encode(&self, out: &mut [u8]) {
+        out[..4].copy_from_slice(&self.a.0.to_le_bytes());
+        out[4..8].copy_from_slice(&self.b.0.to_le_bytes());
+        out[8..16].copy_from_slice(&self.shared_bytes.to_le_bytes());
     }
 
     fn decode(bytes: &[u8]) -> Link {
@@ -41,9 +39,10 @@ mod tests {
         for (a, b, shared_bytes) in [(0, 1, 0), (7, 1 << 30, u64::MAX), (u32::MAX - 1, u32::MAX, 1 << 40)] {
             let link = Link { a: ContentIndex(a), b: ContentIndex(b), shared_bytes };
             let mut bytes = vec![9];
-            link.encode(&mut bytes);
-            assert_eq!(bytes.len(), 1 + Link::BYTES);
-            assert_eq!(Link::decode(&bytes[1..]), link);
+            Link::encode_all(&[link, link], &mut bytes);
+            assert_eq!(bytes.len(), 1 + 2 * Link::BYTES);
+            let links: Vec<Link> = bytes[1..].chunks_exact(Link::BYTES).map(Link::decode).collect();
+            assert_eq!((bytes[0], links), (9, vec![link; 2]));
         }
     }
 

@@ -39,7 +39,7 @@ impl LinkWriter {
         self.last = links.last().copied().or(self.last);
         self.links += links.len() as u64;
         self.bytes.clear();
-        links.iter().for_each(|link| link.encode(&mut self.bytes));
+        Link::encode_all(links, &mut self.bytes);
         self.file.write(&self.bytes)
     }
 

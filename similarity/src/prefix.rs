@@ -44,7 +44,7 @@ impl HolderRow {
 impl Row for HolderRow {
     const BYTES: usize = <[u32; 2]>::BYTES;
 
-    fn encode(&self, out: &mut Vec<u8>) {
+    fn encode(&self, out: &mut [u8]) {
         [self.tag, self.content_and_flag].encode(out);
     }
 
@@ -237,9 +237,8 @@ mod tests {
         for (tag, content, in_prefix) in [(0, 0, false), (7, 0, true), (u32::MAX, PREFIX_BIT - 1, true), (1, 2, false)]
         {
             let row = HolderRow::new(tag, content, in_prefix);
-            let mut bytes = Vec::new();
+            let mut bytes = [0; HolderRow::BYTES];
             row.encode(&mut bytes);
-            assert_eq!(bytes.len(), HolderRow::BYTES);
             let read = HolderRow::decode(&bytes);
             assert_eq!((read.tag, read.content(), read.in_prefix()), (tag, content, in_prefix));
         }

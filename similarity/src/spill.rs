@@ -5,7 +5,8 @@
 //! moves to its file. A small input never touches the disk: the folder is made at the first spill. It is removed when
 //! the [`SpillFolder`] is dropped, whatever the reason.
 //!
-//! A spill file is a list of blocks: number of rows (4 bytes), BLAKE3 of the rows cut to 16 bytes, the rows.
+//! A spill file is a list of blocks: number of rows (4 bytes), CRC-32 of the rows (4 bytes), the rows. The file is this process's own and
+//! lives as long as a pass: the checksum is for faults of the disk, and must cost nothing next to reading.
 
 use std::fs::{self, File, OpenOptions};
 use std::io::{BufReader, Read, Write};
@@ -13,7 +14,6 @@ use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Mutex, MutexGuard, OnceLock, PoisonError};
 
-use crate::checksum::{CHECKSUM_BYTES, checksum};
 use crate::error::Error;
 
 /// Rows that a writer holds back per bucket, at most: so few that those of hundreds of buckets stay in a nearer cache.
@@ -27,17 +27,23 @@ static NEXT_FOLDER: AtomicU64 = AtomicU64::new(0);
 pub(crate) trait Row: Copy + Send {
     /// Bytes of a row in a file.
     const BYTES: usize;
-    /// Appends the row.
-    fn encode(&self, out: &mut Vec<u8>);
+    /// Writes the row into `BYTES` bytes.
+    fn encode(&self, out: &mut [u8]);
     /// Reads a row back from `BYTES` bytes.
     fn decode(bytes: &[u8]) -> Self;
+    /// Appends rows.
+    fn encode_all(rows: &[Self], out: &mut Vec<u8>) {
+        let begun = out.len();
+        out.resize(begun + rows.len() * Self::BYTES, 0);
+        out[begun..].chunks_exact_mut(Self::BYTES).zip(rows).for_each(|(bytes, row)| row.encode(bytes));
+    }
 }
 
 impl<const WORDS: usize> Row for [u32; WORDS] {
     const BYTES: usize = WORDS * 4;
 
-    fn encode(&self, out: &mut Vec<u8>) {
-        self.iter().for_each(|word| out.extend_from_slice(&word.to_le_bytes()));
+    fn encode(&self, out: &mut [u8]) {
+        out.as_chunks_mut().0.iter_mut().zip(self).for_each(|(bytes, word)| *bytes = word.to_le_bytes());
     }
 
     fn decode(bytes: &[u8]) -> Self {
@@ -233,7 +239,7 @@ impl<'s, T: Row> Buckets<'s, T> {
         let mut file = OpenOptions::new().create(true).append(true).open(&path).map_err(Error::io("open", &path))?;
         let mut rows = Vec::new();
         for slice in &bucket.slices {
-            slice.iter().for_each(|row| row.encode(&mut rows));
+            T::encode_all(slice, &mut rows);
             bucket.spilled_rows += slice.len() as u64;
             if rows.len() >= BLOCK_BYTES_MAX / 2 {
                 self.write_block(&mut file, &path, &mut rows)?;
@@ -252,7 +258,7 @@ impl<'s, T: Row> Buckets<'s, T> {
         }
         let count = u32::try_from(rows.len() / T::BYTES).expect("a block holds kilobytes");
         let mut head = count.to_le_bytes().to_vec();
-        head.extend_from_slice(&checksum(&[rows]));
+        head.extend_from_slice(&crc32fast::hash(rows).to_le_bytes());
         file.write_all(&head).and_then(|()| file.write_all(rows)).map_err(Error::io("write", path))?;
         let bytes = (head.len() + rows.len()) as u64;
         self.spill.written_bytes.fetch_add(bytes, Ordering::Relaxed);
@@ -296,10 +302,9 @@ fn scan_file<T: Row>(
     let mut left = row_count;
     let (mut bytes, mut rows) = (Vec::new(), Vec::new());
     while left > 0 {
-        let mut head = [0; 4 + CHECKSUM_BYTES];
+        let mut head = [0; 8];
         read(&mut file, &mut head)?;
-        let (count, sum) = head.split_at(4);
-        let count = u32::from_le_bytes(count.try_into().expect("a word has 4 bytes"));
+        let [count, sum] = Row::decode(&head);
         let block_bytes = count as usize * T::BYTES;
         // Checked before memory is taken for it: a damaged count could ask for gigabytes.
         if count == 0 || u64::from(count) > left || block_bytes > 2 * BLOCK_BYTES_MAX {
@@ -307,7 +312,7 @@ fn scan_file<T: Row>(
         }
         bytes.resize(block_bytes, 0);
         read(&mut file, &mut bytes)?;
-        if sum != checksum(&[&bytes]) {
+        if sum != crc32fast::hash(&bytes) {
             return Err(corrupt("the checksum of a block does not match"));
         }
         rows.clear();
@@ -437,7 +442,7 @@ mod tests {
     #[test]
     fn words_come_back_from_their_bytes_in_little_endian() {
         let row = [1u32, u32::MAX, 0x0102_0304];
-        let mut bytes = Vec::new();
+        let mut bytes = [0; 12];
         row.encode(&mut bytes);
         assert_eq!(bytes, [1, 0, 0, 0, 255, 255, 255, 255, 4, 3, 2, 1]);
         assert_eq!(<[u32; 3]>::decode(&bytes), row);
@@ -536,7 +541,7 @@ mod tests {
         let path = folder.path().join("rows-0.spill");
         let block = |rows: u32| {
             let bytes = vec![7; rows as usize * 8];
-            [&rows.to_le_bytes()[..], &checksum(&[&bytes]), &bytes].concat()
+            [&rows.to_le_bytes()[..], &crc32fast::hash(&bytes).to_le_bytes(), &bytes].concat()
         };
         let scanned = |content: Vec<u8>, expected: u64| {
             fs::write(&path, content).unwrap();

@@ -41,7 +41,7 @@ pub(crate) struct ShardTag {
 impl Row for TagRow {
     const BYTES: usize = <[u32; 6]>::BYTES;
 
-    fn encode(&self, out: &mut Vec<u8>) {
+    fn encode(&self, out: &mut [u8]) {
         let tag = self.tag;
         [self.content, tag.shard, tag.number, self.holders, self.length_bytes, self.count].encode(out);
     }
@@ -303,9 +303,8 @@ mod tests {
     fn a_row_comes_back_from_its_bytes() {
         let row =
             TagRow { content: 1, tag: ShardTag { shard: 2, number: 3 }, holders: 4, length_bytes: 5, count: u32::MAX };
-        let mut bytes = Vec::new();
+        let mut bytes = [0; TagRow::BYTES];
         row.encode(&mut bytes);
-        assert_eq!(bytes.len(), TagRow::BYTES);
         assert_eq!(format!("{:?}", TagRow::decode(&bytes)), format!("{row:?}"));
     }
 
