@@ -34,6 +34,7 @@ mod schedule;
 mod server;
 mod services;
 mod session;
+mod silence;
 mod storing;
 pub mod streams;
 mod template;

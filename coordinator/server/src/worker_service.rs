@@ -32,16 +32,15 @@ use crate::ingest::{self, Push};
 use crate::metrics::Metrics;
 use crate::scan::Scans;
 use crate::session::{Attached, NoAnswer, Sessions};
+use crate::silence::Silence;
 use crate::storing::Storing;
 use crate::streams::{Outgoing, Streams};
 use cognate_storage::store::SlotKey;
 
 /// The number of messages that may wait for a slow site.
 const DOWN_MESSAGES: usize = 64;
-/// The time between two messages of an idle stream.
-const KEEP_ALIVE: Duration = Duration::from_secs(20);
-/// A session that is silent for this long is over; so is a connection that never greets.
-const SILENCE_MAX: Duration = Duration::from_secs(60);
+/// A connection that does not greet within this time is over.
+const GREETING_MAX: Duration = Duration::from_secs(60);
 
 /// The service for workers.
 pub(crate) struct WorkerService {
@@ -233,7 +232,7 @@ impl Worker for WorkerService {
 
 /// The first message of a stream, which must come soon.
 async fn first<T>(requests: &mut Streaming<T>) -> Result<Option<T>, Status> {
-    let waited = tokio::time::timeout(SILENCE_MAX, requests.message()).await;
+    let waited = tokio::time::timeout(GREETING_MAX, requests.message()).await;
     waited.map_err(|_| Status::deadline_exceeded("no message came on the stream"))?
 }
 
@@ -256,14 +255,12 @@ struct SessionTask {
 impl SessionTask {
     async fn run(self, attached: Attached, mut requests: Streaming<AttachRequest>) {
         let Attached { number, mut live } = attached;
-        let mut keep_alive = tokio::time::interval_at(tokio::time::Instant::now() + KEEP_ALIVE, KEEP_ALIVE);
-        let silence = tokio::time::sleep(SILENCE_MAX);
-        tokio::pin!(silence);
+        let mut silence = Silence::begin();
         loop {
             tokio::select! {
                 request = requests.message() => match request {
                     Ok(Some(AttachRequest { message: Some(message) })) => {
-                        silence.as_mut().reset(tokio::time::Instant::now() + SILENCE_MAX);
+                        silence.heard();
                         self.sessions.heard(&self.site, number);
                         if !self.hear(number, message).await {
                             break;
@@ -271,18 +268,18 @@ impl SessionTask {
                     }
                     // A message kind of a later version: it only shows that the peer is alive.
                     Ok(Some(AttachRequest { message: None })) => {
-                        silence.as_mut().reset(tokio::time::Instant::now() + SILENCE_MAX);
+                        silence.heard();
                     }
                     Ok(None) | Err(_) => break,
                 },
-                _ = keep_alive.tick() => {
+                is_over = silence.is_over() => {
+                    if is_over {
+                        tracing::warn!(site = %self.site, "a site was silent for a minute: its session is over");
+                        break;
+                    }
                     if live.holds() {
                         self.sessions.send(&self.site, Down::KeepAlive(KeepAlive {}));
                     }
-                }
-                () = &mut silence => {
-                    tracing::warn!(site = %self.site, "a site was silent for a minute: its session is over");
-                    break;
                 }
                 () = live.ended() => return,
             }
