@@ -19,6 +19,12 @@ pub fn within(sample: u64, ratio: f64, error: f64) -> f64 {
     Binomial { draws: sample, ratio }.probability(inside)
 }
 
+/// The probability that an estimate of which `agreeing` of `sample` draws agree is within a tenth of the true ratio, if that is the one it gives:
+/// p(s, r, ε) for the ε of the paper's examples. `sample` is at least 1.
+pub fn within_tenth(agreeing: u64, sample: u64) -> f64 {
+    within(sample, float(agreeing) / float(sample), 0.1)
+}
+
 /// The interval of ratios under which `agreeing` of `sample` independent draws is not among the outer 2.5 % at either end.
 ///
 /// Source: Clopper and Pearson, "The use of confidence or fiducial limits illustrated in the case of the binomial" (1934).

@@ -81,7 +81,7 @@ pub use fine::{
     FINE_BYTES_MAX, FINE_CHUNK_BYTES_MOST, FineChunk, FineCutter, fine_chunks_max, fine_of_text, fine_to_text,
 };
 pub use fingerprinter::{ChunkVisitor, Fingerprinter};
-pub use interval::{binomial_interval, hypergeometric_interval, within};
+pub use interval::{binomial_interval, hypergeometric_interval, within, within_tenth};
 pub use key::{Key, KeyError, KeyFingerprint};
 pub use method::fuzzy::Fuzzy;
 pub use method::shingle::{Sample, Shingle, TokenKind};

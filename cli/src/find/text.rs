@@ -83,8 +83,8 @@ fn percent(share: Option<Share>) -> String {
     let shown = human::share;
     match share {
         None => "–".to_owned(),
-        Some(Share { ratio, interval: None }) => shown(ratio.0),
-        Some(Share { ratio, interval: Some([low, high]) }) => {
+        Some(Share { ratio, interval: None, .. }) => shown(ratio.0),
+        Some(Share { ratio, interval: Some([low, high]), .. }) => {
             format!("{} [{}–{}]", shown(ratio.0), low.0 / 100, (high.0 + 99) / 100)
         }
     }

@@ -7,7 +7,7 @@
 use std::collections::HashMap;
 use std::sync::{Mutex, PoisonError};
 
-use cognate_fingerprint::{Method, binomial_interval};
+use cognate_fingerprint::{Method, binomial_interval, within_tenth};
 use cognate_similarity::{Link, Relation, Resemblance, Thresholds};
 
 use crate::coverage::Coverage;
@@ -20,7 +20,16 @@ use crate::verify::Verified;
 pub(crate) struct Measures {
     kind: Kind,
     /// Those that have been asked for: many links agree in as much of as much.
-    intervals: Mutex<HashMap<(u64, u64), [i64; 2]>>,
+    precisions: Mutex<HashMap<(u64, u64), Precision>>,
+}
+
+/// How close an estimate is to the true resemblance, in ten-thousandths.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(crate) struct Precision {
+    /// Holds the true resemblance in 95 of 100 cases.
+    pub(crate) interval: [i64; 2],
+    /// The probability that an estimate from such a sample is within a tenth of such a resemblance.
+    pub(crate) within_tenth: i64,
 }
 
 enum Kind {
@@ -41,12 +50,12 @@ impl Measures {
             false if can.interval => Kind::Samples(Estimate::of(can.complete)),
             false => Kind::Samples(Estimate::Comparison),
         };
-        Measures { kind, intervals: Mutex::default() }
+        Measures { kind, precisions: Mutex::default() }
     }
 
     /// Links of which each was looked at by itself.
     pub(crate) fn of_verified(verified: Vec<Verified>) -> Measures {
-        Measures { kind: Kind::Verified(verified), intervals: Mutex::default() }
+        Measures { kind: Kind::Verified(verified), precisions: Mutex::default() }
     }
 
     /// Source of the overlap.
@@ -78,16 +87,22 @@ impl Measures {
         Resemblance { shared: part, union: whole.max(1) }
     }
 
-    /// The interval that holds the true resemblance in 95 of 100 cases, in ten-thousandths; nothing where none is known.
-    pub(crate) fn interval(&self, measured: &Measured) -> Option<[i64; 2]> {
+    /// How close an estimate is; nothing where that is not known.
+    pub(crate) fn precision(&self, measured: &Measured) -> Option<Precision> {
         let Fraction { part, whole } = measured.resemblance;
         match measured.estimate {
             Some(Estimate::Sample) if whole > 0 => {}
-            Some(Estimate::Whole) => return Some([measured.resemblance.rounded(); 2]),
+            Some(Estimate::Whole) => {
+                return Some(Precision { interval: [measured.resemblance.rounded(); 2], within_tenth: 10_000 });
+            }
             _ => return None,
         }
-        let mut known = self.intervals.lock().unwrap_or_else(PoisonError::into_inner);
-        Some(*known.entry((part, whole)).or_insert_with(|| binomial_interval(part, whole).map(rounded)))
+        let mut known = self.precisions.lock().unwrap_or_else(PoisonError::into_inner);
+        let precision = known.entry((part, whole)).or_insert_with(|| Precision {
+            interval: binomial_interval(part, whole).map(rounded),
+            within_tenth: rounded(within_tenth(part, whole)),
+        });
+        Some(*precision)
     }
 }
 

@@ -160,13 +160,22 @@ pub struct Measure {
     pub estimated: bool,
 }
 
-/// A ratio, and the interval that holds it in 95 of 100 cases where it is an estimate.
+/// A ratio; where it is an estimate, also the interval that holds the true one in 95 of 100 cases.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
 pub struct Share {
     /// The ratio.
     pub ratio: Ratio,
     /// From and to.
     pub interval: Option<[Ratio; 2]>,
+    /// The probability that an estimate from such a sample is within a tenth of such a ratio.
+    pub within_tenth: Option<Ratio>,
+}
+
+impl Share {
+    /// A ratio that is no estimate, or whose error is not known.
+    fn of(ratio: Ratio) -> Share {
+        Share { ratio, interval: None, within_tenth: None }
+    }
 }
 
 /// A document that has a content.

@@ -14,6 +14,7 @@ fn probabilities_are_those_of_the_distributions() {
     close(within(10, 0.5, 0.1), 672.0 / 1024.0, 1e-12);
     close(within(10, 0.5, 0.5), 1.0, 1e-12);
     close(within(100, 1.0, 0.0), 1.0, 1e-12);
+    close(within_tenth(5, 10), 672.0 / 1024.0, 1e-12);
     // Five cards of 52: one ace with a probability of 0.299473636.
     let aces = Hypergeometric { draws: 5, common: 4, population: 52 };
     close(aces.probability(|k| k == 1), 0.299_473_636, 1e-9);

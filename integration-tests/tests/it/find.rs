@@ -523,6 +523,10 @@ fn every_method_finds_the_copy_and_says_what_it_can_of_versions() {
                 interval[0].as_f64() < half["resemblance"].as_f64()
                     && half["resemblance"].as_f64() < interval[1].as_f64()
             );
+            let close = half["within_tenth"]["resemblance"].as_f64().unwrap();
+            // A tenth at either side of an interval of 95 of 100 cases: it is the wider one, or the other is.
+            let width = interval[1].as_f64().unwrap() - interval[0].as_f64().unwrap();
+            assert!((0.1..=1.0).contains(&close) && (width > 0.18 || close > 0.9), "{method}: {close} of {interval}");
         }
         assert_eq!(answer["run_lengths"].is_null(), !lengths, "{method}");
     }

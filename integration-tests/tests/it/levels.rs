@@ -76,7 +76,11 @@ fn levels_hold_the_truth_of_texts_that_repeat_themselves_in_scans_and_in_finds()
             let holds = |shown: &Value, what: &str| {
                 let of = |value: &Value| value.as_f64().unwrap_or_else(|| panic!("{name} {s} {what}: {shown}"));
                 let ratio = of(&shown["resemblance"]);
-                let interval = if what == "scan" { &shown["interval"] } else { &shown["intervals"]["resemblance"] };
+                let (interval, close) = match what {
+                    "scan" => (&shown["interval"], &shown["within_tenth"]),
+                    _ => (&shown["intervals"]["resemblance"], &shown["within_tenth"]["resemblance"]),
+                };
+                assert_eq!(interval.is_array(), close.is_number(), "{name} {s} {what}: {shown}");
                 let [low, high] = match interval.as_array() {
                     Some(ends) => [of(&ends[0]), of(&ends[1])],
                     None => [ratio, ratio],

@@ -3221,7 +3221,8 @@ pub struct FindMatch {
     #[prost(message, optional, tag = "12")]
     pub coarse: ::core::option::Option<FindCoarse>,
 }
-/// In ten-thousandths, with the interval that holds it in 95 of 100 cases if it is an estimate.
+/// In ten-thousandths. If it is an estimate, the interval that holds the true ratio in 95 of 100 cases, and the probability that an
+/// estimate from such a sample is within a tenth of such a ratio.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, ::prost::Message)]
 pub struct FindRatio {
     #[prost(uint32, tag = "1")]
@@ -3230,6 +3231,8 @@ pub struct FindRatio {
     pub low: ::core::option::Option<u32>,
     #[prost(uint32, optional, tag = "3")]
     pub high: ::core::option::Option<u32>,
+    #[prost(uint32, optional, tag = "4")]
+    pub within_tenth: ::core::option::Option<u32>,
 }
 #[derive(Clone, PartialEq, ::prost::Message)]
 pub struct FindHolders {

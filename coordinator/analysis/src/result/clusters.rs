@@ -24,7 +24,7 @@ impl Writer {
         let Layered { frozen, findings, .. } = part.layer;
         let sql = "INSERT INTO cluster VALUES (?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?)";
         let mut insert = self.connection.prepare(sql)?;
-        let mut links = self.connection.prepare("INSERT INTO link VALUES (?,?,?,?,?,?,?,?,?,?,?,?,?)")?;
+        let mut links = self.connection.prepare("INSERT INTO link VALUES (?,?,?,?,?,?,?,?,?,?,?,?,?,?)")?;
         let mut families = self.connection.prepare("INSERT INTO family VALUES (?,?,?,?,?)")?;
         let mut members = self.connection.prepare("INSERT INTO family_member VALUES (?,?,?)")?;
         for (number, (join, cluster)) in part.order.clusters.iter().enumerate() {
@@ -116,7 +116,7 @@ fn write_links(
     let mut strength = Strength::default();
     for link in &cluster.links {
         let measured = findings.measures.of(&frozen.contents, link);
-        let interval = findings.measures.interval(&measured);
+        let precision = findings.measures.precision(&measured);
         let outside = outside_of(outside, link.a.0, link.b.0);
         let (a, b, measured) = directed(&findings.copies, link, measured);
         let contained = measured.contained.map(|both| both.map(Fraction::rounded));
@@ -134,8 +134,9 @@ fn write_links(
             contained.map(|[a_in_b, _]| a_in_b),
             contained.map(|[_, b_in_a]| b_in_a),
             measured.estimate.is_some(),
-            interval.map(|[low, _]| low),
-            interval.map(|[_, high]| high),
+            precision.map(|precision| precision.interval[0]),
+            precision.map(|precision| precision.interval[1]),
+            precision.map(|precision| precision.within_tenth),
             outside.map(|outside| integer(outside.shared_bytes)),
             outside.is_some_and(|outside| outside.rests_on_frame),
         ])?;

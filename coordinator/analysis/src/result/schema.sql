@@ -295,6 +295,7 @@ CREATE TABLE link (
   estimated INTEGER NOT NULL,         -- 1 if the measures are estimates
   low INTEGER,                        -- of a sample: the interval that holds the true resemblance in 95 of 100 cases
   high INTEGER,
+  within_tenth INTEGER,               -- and the probability that an estimate from it is within a tenth of this resemblance
   outside_bytes INTEGER,              -- shared outside of frames; NULL where no frame is part of it
   on_frame INTEGER NOT NULL           -- whether it would be no link without its frames
 );

@@ -140,7 +140,8 @@ impl Report {
 
     pub(super) fn links(&self, cluster: i64, members: &[Member]) -> rusqlite::Result<Vec<LinkRow>> {
         let places = places_of(members);
-        let sql = "SELECT a, b, shared_bytes, relation, resemblance, a_in_b, b_in_a, low, high, estimated, outside_bytes, on_frame
+        let sql = "SELECT a, b, shared_bytes, relation, resemblance, a_in_b, b_in_a, low, high, estimated, outside_bytes, on_frame,
+                          within_tenth
                    FROM link
                    WHERE cluster = ?";
         let mut statement = self.connection.prepare_cached(sql)?;
@@ -171,6 +172,7 @@ impl Report {
                 resemblance: ratio(4)?,
                 rests_on_frame: row.get::<_, bool>(11)?.then_some(true),
                 shared_bytes: row.get(2)?,
+                within_tenth: ratio(12)?,
             });
         }
         links.sort_by_key(|link| (link.a, link.b));

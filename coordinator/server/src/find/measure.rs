@@ -1,6 +1,6 @@
 //! The overlap of two contents, in the terms of reports.
 
-use cognate_fingerprint::{Agreement, Method, binomial_interval};
+use cognate_fingerprint::{Agreement, Method, binomial_interval, within_tenth};
 use cognate_proto::v1::FindRelation;
 use cognate_similarity::{Containment, Relation, Resemblance};
 
@@ -10,7 +10,7 @@ use cognate_result::report::Ratio;
 impl Measure {
     /// The same content.
     pub(super) fn identical(size_bytes: u64) -> Measure {
-        let whole = Some(Share { ratio: Ratio::of(1, 1), interval: None });
+        let whole = Some(Share::of(Ratio::of(1, 1)));
         Measure {
             relation: FindRelation::Identical,
             shared_bytes: Some(size_bytes),
@@ -41,7 +41,7 @@ impl Measure {
             Relation::Contained => FindRelation::Contained,
             Relation::Shares => FindRelation::Shares,
         };
-        let exactly = |part, whole| Some(Share { ratio: Ratio::of(part, whole), interval: None });
+        let exactly = |part, whole| Some(Share::of(Ratio::of(part, whole)));
         let resemblance = Resemblance::of(shared_bytes, query_bytes, match_bytes);
         Measure {
             relation,
@@ -61,6 +61,7 @@ impl Measure {
             Share {
                 ratio: Ratio::of(part, whole),
                 interval: interval.then(|| binomial_interval(part, whole).map(rounded)),
+                within_tenth: interval.then(|| rounded(within_tenth(part, whole))),
             }
         };
         let reaches = |part, whole| Containment::FOUR_FIFTHS.is_reached_by(part, whole);

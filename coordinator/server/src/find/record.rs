@@ -234,6 +234,9 @@ pub struct MatchRow {
     pub size_bytes: u64,
     /// The share of the query's document that is in the match.
     pub sought_in_found: Option<Ratio>,
+    /// Of estimates: the probability that an estimate from such a sample is within a tenth of such a share.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub within_tenth: Option<WithinTenth>,
 }
 
 /// The intervals of estimated shares.
@@ -245,6 +248,17 @@ pub struct Intervals {
     pub resemblance: Option<[Ratio; 2]>,
     /// The interval of `sought_in_found`.
     pub sought_in_found: Option<[Ratio; 2]>,
+}
+
+/// The probabilities that estimated shares are close to the true ones.
+#[derive(Serialize, Deserialize, Debug)]
+pub struct WithinTenth {
+    /// That of `found_in_sought`.
+    pub found_in_sought: Option<Ratio>,
+    /// That of `resemblance`.
+    pub resemblance: Option<Ratio>,
+    /// That of `sought_in_found`.
+    pub sought_in_found: Option<Ratio>,
 }
 
 /// A document that has a content.
@@ -341,6 +355,12 @@ impl From<&Match> for MatchRow {
             resemblance: interval(measure.resemblance),
             sought_in_found: interval(measure.sought_in_found),
         };
+        let within_tenth = |share: Option<Share>| share.and_then(|share| share.within_tenth);
+        let probabilities = || WithinTenth {
+            found_in_sought: within_tenth(measure.found_in_sought),
+            resemblance: within_tenth(measure.resemblance),
+            sought_in_found: within_tenth(measure.sought_in_found),
+        };
         MatchRow {
             coarse: found.coarse.as_ref().map(|coarse| CoarseRow::of(coarse, None)),
             content: found.digest.to_string(),
@@ -355,6 +375,7 @@ impl From<&Match> for MatchRow {
             shared_bytes: measure.shared_bytes,
             size_bytes: found.size_bytes,
             sought_in_found: ratio(measure.sought_in_found),
+            within_tenth: measure.estimated.then(probabilities),
         }
     }
 }

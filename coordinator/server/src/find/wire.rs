@@ -136,7 +136,11 @@ fn coarse_to_wire(coarse: &Coarse, matches: u64) -> v1::FindCoarse {
 
 fn share_of(ratio: v1::FindRatio) -> Share {
     let interval = ratio.low.zip(ratio.high).map(|(low, high)| [Ratio(low.into()), Ratio(high.into())]);
-    Share { ratio: Ratio(ratio.ratio.into()), interval }
+    Share {
+        ratio: Ratio(ratio.ratio.into()),
+        interval,
+        within_tenth: ratio.within_tenth.map(|share| Ratio(share.into())),
+    }
 }
 
 fn holder_of(holder: v1::FindHolder) -> Option<Holder> {
@@ -234,5 +238,6 @@ fn lengths_of(lengths: RunLengths) -> v1::RunLengths {
 fn ratio(share: Share) -> v1::FindRatio {
     let number = |ratio: Ratio| u32::try_from(ratio.0).unwrap_or(0);
     let bound = |end: usize| share.interval.map(|interval| number(interval[end]));
-    v1::FindRatio { ratio: number(share.ratio), low: bound(0), high: bound(1) }
+    let within_tenth = share.within_tenth.map(number);
+    v1::FindRatio { ratio: number(share.ratio), low: bound(0), high: bound(1), within_tenth }
 }

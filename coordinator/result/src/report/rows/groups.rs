@@ -144,6 +144,9 @@ pub struct LinkRow {
     pub rests_on_frame: Option<bool>,
     /// Bytes that both have; of an estimate, bytes of the first.
     pub shared_bytes: u64,
+    /// Of an estimate: the probability that one from such a sample is within a tenth of such a resemblance.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub within_tenth: Option<Ratio>,
 }
 
 /// Members of a cluster that are close to one of them.
