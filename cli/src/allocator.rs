@@ -23,6 +23,66 @@ pub(crate) fn limit_arenas() {
     }
 }
 
+/// A daemon gives back what a sync or a scan has left of free memory within this time.
+#[cfg(all(target_os = "linux", target_env = "gnu"))]
+const GIVE_BACK_AFTER: std::time::Duration = std::time::Duration::from_secs(30);
+
+/// Gives free memory back from time to time, as long as the process lives. By itself the allocator gives back only the end of an arena, and one row that
+/// a daemon keeps is enough for all before it to stay.
+#[cfg(all(target_os = "linux", target_env = "gnu"))]
+pub(crate) fn keep_giving_back() {
+    let endless = || {
+        loop {
+            std::thread::sleep(GIVE_BACK_AFTER);
+            give_back();
+        }
+    };
+    // Without the thread, the daemon only keeps more memory.
+    let _ = std::thread::Builder::new().name("give-back".to_owned()).spawn(endless);
+}
+
+#[cfg(all(target_os = "linux", target_env = "gnu"))]
+#[expect(unsafe_code, reason = "the C library offers this in no other way")]
+fn give_back() {
+    // SAFETY: `malloc_trim` takes a number, locks the arenas itself, and gives back pages of free blocks alone.
+    unsafe {
+        libc::malloc_trim(0);
+    }
+}
+
 /// Other C libraries have no such arenas.
 #[cfg(not(all(target_os = "linux", target_env = "gnu")))]
 pub(crate) fn limit_arenas() {}
+
+/// Other C libraries have no such arenas.
+#[cfg(not(all(target_os = "linux", target_env = "gnu")))]
+pub(crate) fn keep_giving_back() {}
+
+#[cfg(all(test, target_os = "linux", target_env = "gnu"))]
+mod tests {
+    use super::*;
+
+    /// Bytes of memory that the process has of its own.
+    fn resident() -> usize {
+        let status = std::fs::read_to_string("/proc/self/status").unwrap();
+        let line = status.lines().find_map(|line| line.strip_prefix("RssAnon:")).unwrap();
+        line.trim().trim_end_matches(" kB").parse::<usize>().unwrap() << 10
+    }
+
+    #[test]
+    fn free_memory_between_rows_that_are_kept_is_given_back() {
+        const BYTES: usize = 64 << 20;
+        let before = resident();
+        let rows: Vec<Box<[u8; 256]>> =
+            (0..BYTES / 256).map(|number| Box::new([u8::try_from(number % 251).unwrap(); 256])).collect();
+        // One in a thousand is kept, the last one among them.
+        let kept: Vec<Box<[u8; 256]>> =
+            rows.into_iter().rev().enumerate().filter(|(place, _)| place % 1000 == 0).map(|(_, row)| row).collect();
+        let with_holes = resident();
+        give_back();
+        let after = resident();
+        assert!(with_holes > before + BYTES / 2, "the rows at the end hold the others: {before} {with_holes}");
+        assert!(after < before + BYTES / 2, "{before} {with_holes} {after}");
+        assert!(kept.len() > 200);
+    }
+}

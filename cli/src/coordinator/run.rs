@@ -27,6 +27,7 @@ use tokio::sync::oneshot;
 
 use self::probes::Probes;
 use super::ConfigArgs;
+use crate::allocator;
 use crate::args::threads;
 use crate::config::{CoordinatorFile, Loaded, SparkEntry, load};
 use crate::exit::{CodedError, Exit, coded, usage};
@@ -96,6 +97,7 @@ pub(super) fn run(args: &RunArgs) -> anyhow::Result<Exit> {
     let mut builder = tokio::runtime::Builder::new_multi_thread();
     crate::watch_tasks(&mut builder);
     let runtime = builder.enable_all().build().context("the runtime cannot be started")?;
+    allocator::keep_giving_back();
     let served = runtime.block_on(serve(args, settings));
     // Analyses were asked to stop; the next start begins them again.
     runtime.shutdown_timeout(REST);

@@ -12,6 +12,7 @@ use sd_notify::NotifyState;
 
 use super::ConfigArgs;
 use super::setup::{self, Setup, clock, enrolment_error, site_error};
+use crate::allocator;
 use crate::exit::{Exit, coded};
 use crate::extraction::extraction;
 use crate::stop::Stop;
@@ -55,6 +56,7 @@ pub(super) fn run(args: &RunArgs) -> anyhow::Result<Exit> {
     });
     let site = Arc::new(site.map_err(site_error)?);
     let runtime = setup::runtime()?;
+    allocator::keep_giving_back();
     let ended = runtime.block_on(serve(&setup, site, ledger, identity));
     runtime.shutdown_timeout(LEFT_OVER);
     drop(state);
