@@ -101,6 +101,7 @@ impl Coordinator {
             records: Arc::clone(&records),
             analyser: Arc::clone(&analyser),
             sessions: Arc::clone(&sessions),
+            members: Arc::clone(&members),
             metrics: Arc::clone(&metrics),
             launching: Mutex::default(),
             running: Mutex::default(),

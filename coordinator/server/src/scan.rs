@@ -41,6 +41,7 @@ use self::sync::Synced;
 use crate::agreement::{Claims, Standing};
 use crate::disk::blocking;
 use crate::error::Error;
+use crate::identity::Members;
 use crate::metrics::Metrics;
 use crate::records::Records;
 use crate::session::Sessions;
@@ -50,12 +51,17 @@ pub(crate) const ANALYSES_AT_ONCE: usize = 2;
 /// The number of analyses that wait for sites, whose turns others have meanwhile.
 pub(crate) const ANALYSES_WAITING: usize = 2;
 
+/// Why a site gives nothing more to a scan that runs.
+const REVOKED: &str = "the site was revoked while the scan ran";
+
 /// Launches scans and carries them out, step by step.
 pub struct Scans {
     pub(crate) records: Arc<Records>,
     /// Analyses the frozen indexes.
     pub(crate) analyser: Arc<Analyser>,
     pub(crate) sessions: Arc<Sessions>,
+    /// Tells when a site may have been revoked: it never comes back.
+    pub(crate) members: Arc<Members>,
     pub(crate) metrics: Arc<Metrics>,
     /// One launch at a time, so that checking an id and reserving it is one step.
     pub(crate) launching: Mutex<()>,
@@ -94,12 +100,13 @@ impl Scans {
 
     /// Records the end of a scan, and removes what nobody needs after it.
     fn settle(&self, id: ScanId, end: &ScanEnd) -> Result<(), Error> {
-        if !matches!(end, ScanEnd::Published(_)) {
+        let recorded = self.record_end(id, end);
+        // Not before that is on record: a record that failed may be in the journal nevertheless, and say that there is a result.
+        if recorded.is_ok() && !matches!(end, ScanEnd::Published(_)) {
             // Files of an interrupted analysis are useless; those that cannot be removed now are removed at the next
             // start.
             let _ = std::fs::remove_dir_all(self.analyser.scan_folder(id));
         }
-        let recorded = self.record_end(id, end);
         // The data that this scan protected from removal may be removed now.
         if let Err(error) = self.analyser.indexes.collect() {
             tracing::warn!(%error, "tidying was put off");

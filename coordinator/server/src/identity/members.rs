@@ -10,7 +10,7 @@ use std::time::{Duration, SystemTime};
 
 use cognate_proto::identity::{CertificateInfo, Credential, Membership, key_words};
 use cognate_proto::invitation::Invitation;
-use cognate_proto::name::PartyName;
+use cognate_proto::name::{PartyName, SiteName};
 use cognate_proto::v1::{self, MemberKind, MemberStatus, Role};
 use rcgen::PublicKeyData as _;
 use tokio::sync::watch;
@@ -353,6 +353,14 @@ impl Members {
             return Err(Error::Refused(format!("`{name}` is the last administrator: invite another first")));
         }
         Ok(())
+    }
+
+    /// True if a site may attach.
+    ///
+    /// # Errors
+    /// Fails if the store does.
+    pub(crate) fn has_site(&self, site: &SiteName) -> Result<bool, Error> {
+        Ok(self.store.party_of(site)?.is_some())
     }
 
     /// The members of a kind, as far as the registry knows them.

@@ -9,9 +9,10 @@ use tokio::runtime::Handle;
 use tokio::sync::{OwnedSemaphorePermit, Semaphore};
 use tokio::task::JoinSet;
 
-use super::Scans;
 use super::running::Scan;
+use super::{REVOKED, Scans};
 use crate::error::Error;
+use crate::identity::Members;
 use crate::session::{FineScan, NoAnswer, Sessions};
 
 /// The longest wait for a site that is not attached, if the scan has no shorter deadline: the time in which a restarted
@@ -31,6 +32,7 @@ pub(super) struct AttachedSites<'a> {
     waiting: Arc<Semaphore>,
     scan: &'a Scan,
     sessions: Arc<Sessions>,
+    members: Arc<Members>,
     facts: FineScan,
     /// The longest wait for a site that is not attached.
     absence_max: Duration,
@@ -46,6 +48,7 @@ impl<'a> AttachedSites<'a> {
             waiting: Arc::clone(&scans.waiting),
             scan,
             sessions: Arc::clone(&scans.sessions),
+            members: Arc::clone(&scans.members),
             facts: FineScan {
                 across_parties: scans.crosses_parties(&options.repositories)?,
                 follow_symlinks: options.follow,
@@ -64,7 +67,8 @@ impl<'a> AttachedSites<'a> {
         let late = || Err(FineFailure::passing("its site did not answer"));
         let mut answers: Vec<Result<Q::Answer, FineFailure>> = queries.iter().map(|_| late()).collect();
         for (place, query) in queries.into_iter().enumerate() {
-            let asked = ask(Arc::clone(&self.sessions), query, self.facts, self.absence_max);
+            let (sessions, members) = (Arc::clone(&self.sessions), Arc::clone(&self.members));
+            let asked = ask((sessions, members), query, self.facts, self.absence_max);
             asking.spawn(async move { (place, asked.await) });
         }
         loop {
@@ -113,26 +117,44 @@ impl Query for MeasureRequest {
     }
 }
 
-/// Asks a site, and asks again if it goes away and comes back: an interruption changes nothing in the result.
+/// Asks a site, and asks again if it goes away and comes back: an interruption changes nothing in the result. Nobody waits for
+/// a site that was revoked.
 async fn ask<Q: Query>(
-    sessions: Arc<Sessions>,
+    (sessions, members): (Arc<Sessions>, Arc<Members>),
     query: Q,
     facts: FineScan,
     absence_max: Duration,
 ) -> Result<Q::Answer, FineFailure> {
     let mut left = ATTEMPTS_MAX;
     loop {
-        let mut changes = sessions.changes();
+        let (mut changes, mut membership) = (sessions.changes(), members.changes());
         changes.mark_unchanged();
+        membership.mark_unchanged();
         let absent = match query.clone().ask(&sessions, facts).await {
             Ok(answer) => return Ok(answer),
             Err(NoAnswer::Failed(failure)) => return Err(failure),
             Err(NoAnswer::Absent(failure)) => failure,
         };
-        let back = async { while sessions.attached(query.site()).is_none() && changes.changed().await.is_ok() {} };
+        let back = async {
+            while sessions.attached(query.site()).is_none() {
+                // A registry that cannot be read says nothing about the site.
+                if members.has_site(query.site()).is_ok_and(|has_it| !has_it) {
+                    return Err(FineFailure::passing(REVOKED));
+                }
+                // The senders live as long as the sessions and the registry do.
+                tokio::select! {
+                    _ = changes.changed() => {}
+                    _ = membership.changed() => {}
+                }
+            }
+            Ok(())
+        };
         left -= 1;
-        if left == 0 || tokio::time::timeout(absence_max, back).await.is_err() {
-            return Err(absent);
+        match tokio::time::timeout(absence_max, back).await {
+            _ if left == 0 => return Err(absent),
+            Err(_) => return Err(absent),
+            Ok(Err(revoked)) => return Err(revoked),
+            Ok(Ok(())) => {}
         }
         // A session that is about to end counts as attached for a moment.
         tokio::time::sleep(ATTEMPT_PAUSE).await;
@@ -183,10 +205,49 @@ mod tests {
     use cognate_fingerprint::{Method, MethodId, View};
     use cognate_proto::fine::FineChoice;
     use cognate_proto::name::{PartyName, RepositoryName, ScanId};
+    use cognate_proto::v1::MemberKind;
 
     use super::*;
     use crate::harness::indexes::{LIMITS, spec};
     use crate::harness::{Harness, soon};
+    use crate::scan::ANALYSES_WAITING;
+
+    fn request(site: &str) -> FineRequest {
+        FineRequest {
+            site: site.parse().unwrap(),
+            repository: RepositoryName::main(),
+            method: Method::tttd(View::Raw, 1000).unwrap(),
+            method_id: MethodId([1; 16]),
+            choice: FineChoice::default(),
+        }
+    }
+
+    #[tokio::test]
+    async fn an_analysis_does_not_wait_for_a_site_that_is_revoked() {
+        let harness = Harness::start().await;
+        for site in ["a", "b"] {
+            harness.coordinator.admit(&site.parse().unwrap(), &PartyName::home()).unwrap();
+        }
+        let services = harness.coordinator.services();
+        let scan = Arc::new(Scan::new(ScanId(1), ScanSpec::new(spec(false), &LIMITS).unwrap()));
+        let turn = Arc::clone(&services.scans.analyses).try_acquire_owned().unwrap();
+        let (of, waiting) = (Arc::clone(&services.scans), Arc::clone(&scan));
+        let asking = tokio::task::spawn_blocking(move || {
+            let sites = AttachedSites::of(&of, &waiting, turn).unwrap();
+            sites.ask(vec![request("a"), request("b")])
+        });
+        // The first wait has begun where the analysis has given its turn away.
+        while services.scans.waiting.available_permits() == ANALYSES_WAITING {
+            tokio::task::yield_now().await;
+        }
+        for site in ["a", "b"] {
+            services.members.revoke(MemberKind::Site, site, "anna").unwrap();
+        }
+        let answers = soon(asking).await.unwrap();
+        for answer in answers {
+            assert_eq!(answer.err().map(|failure| failure.reason).as_deref(), Some(REVOKED));
+        }
+    }
 
     #[tokio::test]
     async fn an_analysis_that_waits_for_a_site_gives_its_turn_to_another() {
@@ -199,18 +260,11 @@ mod tests {
         let turn = || Arc::clone(&scans.analyses).try_acquire_owned();
         let (own, _other) = (turn().unwrap(), turn().unwrap());
         assert!(turn().is_err(), "all turns are taken");
-        let request = FineRequest {
-            site: "a".parse().unwrap(),
-            repository: RepositoryName::main(),
-            method: Method::tttd(View::Raw, 1000).unwrap(),
-            method_id: MethodId([1; 16]),
-            choice: FineChoice::default(),
-        };
         // The site is away, and the analysis waits for it.
         let (waiting, of) = (Arc::clone(&scan), Arc::clone(&scans));
         let asking = tokio::task::spawn_blocking(move || {
             let sites = AttachedSites::of(&of, &waiting, own).unwrap();
-            sites.ask(vec![request]).len()
+            sites.ask(vec![request("a")]).len()
         });
         let third = soon(Arc::clone(&scans.analyses).acquire_owned()).await.unwrap();
         scan.cancel();

@@ -18,13 +18,11 @@ use cognate_analysis::refine::Choices;
 use cognate_analysis::spec::ScanSpec;
 use cognate_storage::clock::random_number;
 
-use super::{RepositoryProgress, Scan, Scans};
+use super::{REVOKED, RepositoryProgress, Scan, Scans};
 use crate::agreement::{Claims, Standing};
 use crate::error::Error;
 use crate::session::{Agreement, Event, Outcome, SealedIndex, Wanted, other_method};
 
-/// Interval in which a scan looks whether the sites that it waits for are members still.
-const LOOK_AGAIN: Duration = Duration::from_secs(5);
 /// The longest time for which a scan waits for a site, whatever was requested: the clock has a limited range.
 const DEADLINE_MAX: Duration = Duration::from_secs(10 * 365 * 24 * 3600);
 
@@ -84,19 +82,21 @@ impl Scans {
         let mut syncing = Syncing::new(self, (scan, spec), choices, events)?;
         let deadline = self.deadline(scan, started);
         let mut changes = self.sessions.changes();
+        let mut membership = self.members.changes();
         loop {
-            // Marked as seen before the check, so that a site that attaches meanwhile is not missed.
+            // Marked as seen before the check, so that a site that attaches or is revoked meanwhile is not missed.
             changes.borrow_and_update();
+            membership.borrow_and_update();
             syncing.assign_waiting()?;
             if syncing.is_over() {
                 break;
             }
             tokio::select! {
                 event = heard.recv() => syncing.take(event.expect("the syncing holds a sender"))?,
-                // The sender lives as long as the sessions do.
+                // The senders live as long as the sessions and the registry do.
                 _ = changes.changed() => {}
                 // A site that is away when it is revoked changes no session.
-                () = tokio::time::sleep(LOOK_AGAIN) => {}
+                _ = membership.changed() => {}
                 () = until(deadline) => break,
                 () = scan.stopped() => return Err(Error::Cancelled),
             }
@@ -157,7 +157,7 @@ impl<'a> Syncing<'a> {
             let target = &self.targets[number];
             if matches!(target.state, State::Waiting) && self.scans.records.store.party_of(&target.site)?.is_none() {
                 tracing::warn!(scan = %self.scan.id, site = %target.site, "a site was revoked while the scan ran");
-                self.end(number, Err("the site was revoked while the scan ran".to_owned()));
+                self.end(number, Err(REVOKED.to_owned()));
             }
         }
         Ok(())
