@@ -8,7 +8,8 @@ mod members;
 
 use std::io;
 use std::net::SocketAddr;
-use std::sync::{Arc, Mutex, RwLock};
+use std::ops::Range;
+use std::sync::{Arc, RwLock, RwLockReadGuard};
 use std::time::{Duration, SystemTime};
 
 use cognate_proto::dial::set_up_tcp;
@@ -42,8 +43,14 @@ const EXHAUSTED_WAIT_MAX: Duration = Duration::from_secs(2);
 /// The certificate of the coordinator, which can be replaced while it serves.
 pub struct Tls {
     authority: Arc<Authority>,
-    current: RwLock<Arc<rustls::ServerConfig>>,
-    renewal: Mutex<SystemTime>,
+    current: RwLock<Current>,
+}
+
+/// A certificate, the names that it is for, and the time in which it holds and need not be renewed.
+struct Current {
+    config: Arc<rustls::ServerConfig>,
+    names: Vec<String>,
+    holds: Range<SystemTime>,
 }
 
 impl Tls {
@@ -52,8 +59,8 @@ impl Tls {
     /// # Errors
     /// Fails if a name is invalid.
     pub fn new(authority: Arc<Authority>, names: &[String]) -> Result<Tls, Error> {
-        let (config, renewal) = authority.server_config(names)?;
-        Ok(Tls { authority, current: RwLock::new(config), renewal: Mutex::new(renewal) })
+        let current = RwLock::new(Current::new(&authority, names)?);
+        Ok(Tls { authority, current })
     }
 
     /// Sets a new certificate, for connections from now on. Open ones continue.
@@ -61,19 +68,38 @@ impl Tls {
     /// # Errors
     /// Fails if a name is invalid: then everything stays as it was.
     pub fn renew(&self, names: &[String]) -> Result<(), Error> {
-        let (config, renewal) = self.authority.server_config(names)?;
-        *self.current.write().expect("nothing panics while it is held") = config;
-        *self.renewal.lock().expect("nothing panics while it is held") = renewal;
+        let renewed = Current::new(&self.authority, names)?;
+        *self.current.write().expect("nothing panics while it is held") = renewed;
         Ok(())
     }
 
-    /// True if two thirds of the certificate's life are over.
+    /// True if two thirds of the certificate's life are over, or it was made by a clock that was ahead and does not hold yet.
     pub fn is_due(&self, now: SystemTime) -> bool {
-        *self.renewal.lock().expect("nothing panics while it is held") <= now
+        !self.read().holds.contains(&now)
     }
 
+    fn read(&self) -> RwLockReadGuard<'_, Current> {
+        self.current.read().expect("nothing panics while it is held")
+    }
+
+    /// The certificate for the next connection. One that is due is renewed at once: the clock may have been set right just now, and
+    /// nobody would accept one that does not hold.
     fn current(&self) -> Arc<rustls::ServerConfig> {
-        Arc::clone(&self.current.read().expect("nothing panics while it is held"))
+        if self.is_due(self.authority.now()) {
+            let names = self.read().names.clone();
+            match self.renew(&names) {
+                Ok(()) => tracing::info!("the certificate was renewed"),
+                Err(error) => tracing::error!(%error, "the certificate cannot be renewed"),
+            }
+        }
+        Arc::clone(&self.read().config)
+    }
+}
+
+impl Current {
+    fn new(authority: &Authority, names: &[String]) -> Result<Current, Error> {
+        let (config, holds) = authority.server_config(names)?;
+        Ok(Current { config, names: names.to_owned(), holds })
     }
 }
 

@@ -7,8 +7,9 @@ mod stalling;
 
 use std::io;
 use std::net::SocketAddr;
+use std::ops::Range;
 use std::path::{Path, PathBuf};
-use std::sync::{Arc, RwLock};
+use std::sync::{Arc, RwLock, RwLockReadGuard};
 use std::time::{Duration, SystemTime};
 
 use axum::Router;
@@ -30,7 +31,14 @@ const DRAIN: Duration = Duration::from_millis(500);
 /// The certificate of the HTTP listener, if it uses TLS.
 pub struct HttpTls {
     from: Certificates,
-    current: RwLock<(Arc<rustls::ServerConfig>, SystemTime)>,
+    current: RwLock<Current>,
+}
+
+/// A certificate, the names that it is for, and the time in which it holds and need not be renewed.
+struct Current {
+    config: Arc<rustls::ServerConfig>,
+    names: Vec<String>,
+    holds: Range<SystemTime>,
 }
 
 /// The source of its certificate.
@@ -47,8 +55,7 @@ impl HttpTls {
     /// # Errors
     /// Fails if a name is invalid.
     pub fn own(authority: Arc<Authority>, names: &[String]) -> Result<HttpTls, Error> {
-        let current = RwLock::new(authority.https_config(names)?);
-        Ok(HttpTls { from: Certificates::Authority(authority), current })
+        HttpTls::new(Certificates::Authority(authority), names)
     }
 
     /// The certificate in these files.
@@ -56,8 +63,11 @@ impl HttpTls {
     /// # Errors
     /// Fails if they cannot be read, or do not belong together.
     pub fn files(chain: &Path, key: &Path) -> Result<HttpTls, Error> {
-        let from = Certificates::Files { chain: chain.to_owned(), key: key.to_owned() };
-        let current = RwLock::new(from.load(&[])?);
+        HttpTls::new(Certificates::Files { chain: chain.to_owned(), key: key.to_owned() }, &[])
+    }
+
+    fn new(from: Certificates, names: &[String]) -> Result<HttpTls, Error> {
+        let current = RwLock::new(from.load(names)?);
         Ok(HttpTls { from, current })
     }
 
@@ -73,23 +83,39 @@ impl HttpTls {
 
     /// True if the certificate has to be renewed.
     pub fn is_due(&self, now: SystemTime) -> bool {
-        self.current.read().expect("nothing panics while it is held").1 <= now
+        !self.read().holds.contains(&now)
     }
 
+    fn read(&self) -> RwLockReadGuard<'_, Current> {
+        self.current.read().expect("nothing panics while it is held")
+    }
+
+    /// The certificate for the next connection. One of the authority that is due is renewed at once: the clock may have been set
+    /// right just now.
     fn current(&self) -> Arc<rustls::ServerConfig> {
-        Arc::clone(&self.current.read().expect("nothing panics while it is held").0)
+        if let Certificates::Authority(authority) = &self.from
+            && self.is_due(authority.now())
+        {
+            let names = self.read().names.clone();
+            if let Err(error) = self.renew(&names) {
+                tracing::error!(%error, "the certificate of the pages cannot be renewed");
+            }
+        }
+        Arc::clone(&self.read().config)
     }
 }
 
 impl Certificates {
-    fn load(&self, names: &[String]) -> Result<(Arc<rustls::ServerConfig>, SystemTime), Error> {
-        match self {
-            Certificates::Authority(authority) => authority.https_config(names),
+    fn load(&self, names: &[String]) -> Result<Current, Error> {
+        let (config, holds) = match self {
+            Certificates::Authority(authority) => authority.https_config(names)?,
             // Administrators replace the files at any time, so they are read regularly.
             Certificates::Files { chain, key } => {
-                Ok((cognate_server::identity::https_files(chain, key)?, SystemTime::UNIX_EPOCH))
+                let config = cognate_server::identity::https_files(chain, key)?;
+                (config, SystemTime::UNIX_EPOCH..SystemTime::UNIX_EPOCH)
             }
-        }
+        };
+        Ok(Current { config, names: names.to_owned(), holds })
     }
 }
 

@@ -124,10 +124,10 @@ pub(super) fn explain(problem: &CertificateError) -> String {
     match problem {
         CertificateError::Other(other) => other.to_string(),
         CertificateError::Expired | CertificateError::ExpiredContext { .. } => {
-            "its certificate has expired, or the clock of this machine is wrong".to_owned()
+            "its certificate has expired by the clock of this machine: set the clock that is wrong, here or there".to_owned()
         }
         CertificateError::NotValidYet | CertificateError::NotValidYetContext { .. } => {
-            "its certificate is not valid yet: the clock of this machine is wrong".to_owned()
+            "its certificate is not valid yet by the clock of this machine: set the clock that is wrong, here or there".to_owned()
         }
         CertificateError::NotValidForName | CertificateError::NotValidForNameContext { .. } => {
             "its certificate is for other names than the one that was dialled: add that one to `names` in coordinator.toml"

@@ -3,6 +3,7 @@
 
 use std::io;
 use std::net::IpAddr;
+use std::ops::Range;
 use std::path::Path;
 use std::sync::Arc;
 use std::time::{Duration, SystemTime};
@@ -148,30 +149,35 @@ impl Authority {
     }
 
     /// The TLS configuration under these names (or addresses), and the certificates that it accepts: TLS 1.3 and HTTP/2
-    /// only, nothing resumed, certificates of this CA or none. Also, the time at which it should be renewed.
+    /// only, nothing resumed, certificates of this CA or none. Also, the time in which it holds and need not be renewed.
     ///
     /// # Errors
     /// Fails if a name is invalid.
-    pub fn server_config(&self, names: &[String]) -> Result<(Arc<rustls::ServerConfig>, SystemTime), Error> {
-        let (chain, key, renew_at) = self.server_certificate(names)?;
+    pub fn server_config(&self, names: &[String]) -> Result<(Arc<rustls::ServerConfig>, Range<SystemTime>), Error> {
+        let (chain, key, holds) = self.server_certificate(names)?;
         let config =
             self.tls(chain, &key).map_err(|error| Error::Identity(format!("TLS cannot be set up: {error}")))?;
-        Ok((Arc::new(config), renew_at))
+        Ok((Arc::new(config), holds))
     }
 
     /// The same for browsers, which show no certificates of their own and speak HTTP/1.1.
-    pub fn https_config(&self, names: &[String]) -> Result<(Arc<rustls::ServerConfig>, SystemTime), Error> {
-        let (chain, key, renew_at) = self.server_certificate(names)?;
+    pub fn https_config(&self, names: &[String]) -> Result<(Arc<rustls::ServerConfig>, Range<SystemTime>), Error> {
+        let (chain, key, holds) = self.server_certificate(names)?;
         let key = PrivatePkcs8KeyDer::from(key.pkcs8().to_vec()).into();
         let config = https(chain, key).map_err(|error| Error::Identity(format!("TLS cannot be set up: {error}")))?;
-        Ok((config, renew_at))
+        Ok((config, holds))
     }
 
-    /// A certificate of the coordinator with its issuer, its key, and the time at which it should be renewed.
+    /// The time by the clock that certificates are made by.
+    pub fn now(&self) -> SystemTime {
+        (self.clock)()
+    }
+
+    /// A certificate of the coordinator with its issuer, its key, and the time in which it holds and need not be renewed.
     fn server_certificate(
         &self,
         names: &[String],
-    ) -> Result<(Vec<CertificateDer<'static>>, PrivateKey, SystemTime), Error> {
+    ) -> Result<(Vec<CertificateDer<'static>>, PrivateKey, Range<SystemTime>), Error> {
         let key = PrivateKey::generate().map_err(|error| Error::Identity(error.to_string()))?;
         let mut parameters = CertificateParams::default();
         parameters.distinguished_name = named(&format!("Cognate coordinator {}", self.deployment));
@@ -189,8 +195,9 @@ impl Authority {
         let certificate = self.sign(parameters, SERVER_DAYS, key.pair())?;
         let info = CertificateInfo::read(&certificate).map_err(|error| Error::Identity(error.to_string()))?;
         let chain = vec![certificate.into(), self.certificate.clone()];
-        let renew_at = u64::try_from(info.renew_at(0.0)).unwrap_or_default();
-        Ok((chain, key, SystemTime::UNIX_EPOCH + Duration::from_secs(renew_at)))
+        let time =
+            |seconds: i64| SystemTime::UNIX_EPOCH + Duration::from_secs(u64::try_from(seconds).unwrap_or_default());
+        Ok((chain, key, time(info.not_before)..time(info.renew_at(0.0))))
     }
 
     fn tls(

@@ -1,5 +1,7 @@
 //! Connections that the listener accepts and refuses.
 
+use std::sync::atomic::{AtomicU64, Ordering};
+
 use cognate_proto::dial::{Dial, DialError, Trust};
 use cognate_proto::identity::{Credential, Membership, PrivateKey};
 use cognate_proto::v1::enrolment_client::EnrolmentClient;
@@ -278,4 +280,22 @@ async fn a_new_certificate_is_shown_without_a_restart() {
     assert_ne!(result.map_err(|status| status.code()).err(), Some(Code::Unavailable));
     assert!(!harness.tls.is_due(now() + Duration::from_secs(59 * 24 * 3600)));
     assert!(harness.tls.is_due(now() + Duration::from_secs(61 * 24 * 3600)));
+}
+
+#[test]
+fn a_certificate_that_was_made_by_a_clock_ahead_is_replaced_once_the_clock_is_right() {
+    static AHEAD: AtomicU64 = AtomicU64::new(5 * 3600);
+    fn clock() -> std::time::SystemTime {
+        now() + Duration::from_secs(AHEAD.load(Ordering::Relaxed))
+    }
+    let folder = tempfile::tempdir().unwrap();
+    Authority::create(folder.path(), now).unwrap();
+    let authority = Arc::new(Authority::open(folder.path(), clock).unwrap());
+    let tls = Tls::new(authority, &["127.0.0.1".to_owned()]).unwrap();
+    let first = tls.current();
+    assert!(Arc::ptr_eq(&first, &tls.current()), "one that holds is kept");
+    assert!(tls.is_due(now()), "nobody with the right time would accept it");
+    AHEAD.store(0, Ordering::Relaxed);
+    assert!(!Arc::ptr_eq(&first, &tls.current()), "the next connection gets another");
+    assert!(!tls.is_due(now()));
 }
