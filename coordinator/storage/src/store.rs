@@ -60,6 +60,15 @@ pub struct Store {
     writers: Mutex<Vec<(std::thread::ThreadId, String)>>,
 }
 
+impl Drop for Store {
+    fn drop(&mut self) {
+        // sled syncs its file when it is closed, and panics where that fails. Then it stays open until the process ends.
+        if self.db_file.sync_all().is_err() {
+            std::mem::forget(self.db.clone());
+        }
+    }
+}
+
 /// Disk use of the view.
 #[derive(Clone, Copy, Debug)]
 pub struct StoreSize {

@@ -192,3 +192,24 @@ fn few_file_descriptors_change_no_report_or_are_named_as_the_reason() {
     }
     assert!(succeeded > 0);
 }
+
+#[test]
+fn a_coordinator_whose_disk_syncs_nothing_any_more_ends_with_the_reason_and_in_no_panic() {
+    cognate_failpoints();
+    let mut federation = Federation::new(475);
+    // A sync and all later ones, also those of closing the store: some while it starts, some while it serves.
+    for number in 1..=8 {
+        federation.kill_coordinator();
+        let fault = format!("sync:*/coordinator/*:{number}+:EDQUOT");
+        federation.start_coordinator_failing(&format!("disk={fault}"));
+        wait_until("the disk has failed", || {
+            let has_ended = federation.coordinator().ends_within(Duration::ZERO);
+            if !has_ended {
+                federation.operate(&["operator", "invite", "anna", "--role", "analyst"]);
+            }
+            has_ended
+        });
+        check_end(&federation.take_coordinator().ended(), &fault, "quota exceeded");
+    }
+    federation.start_coordinator();
+}
