@@ -282,7 +282,7 @@ impl Finder {
         let mut search = search::Search::new(self, query)?;
         let mut coverage = Vec::new();
         for ((site, repository), other_key) in places {
-            let party = self.store.party_of(&site)?.map(|party| party.to_string()).unwrap_or_default();
+            let party = self.store.party_of_data(&site)?.map(|party| party.to_string()).unwrap_or_default();
             let refuses = crosses_unkeyed && !self.agrees_unkeyed(&site)?;
             let key = SlotKey { site, repository, method_id: query.method_id, scope: None };
             let searched = match refuses {
@@ -317,7 +317,8 @@ impl Finder {
     fn crosses_parties(&self, sees: &dyn Fn(&SiteName) -> bool) -> Result<bool, Error> {
         let mut parties = BTreeSet::new();
         for (key, ..) in self.indexes.all()?.into_iter().filter(|(key, ..)| sees(&key.site)) {
-            parties.insert(self.store.party_of(&key.site)?.map(|party| party.to_string()));
+            // Of a site that was revoked, what it sent is still its party's.
+            parties.insert(self.store.party_of_data(&key.site)?.map(|party| party.to_string()));
         }
         Ok(parties.len() > 1)
     }
@@ -400,3 +401,5 @@ pub(crate) fn method_id_of(spec: &cognate_proto::v1::MethodSpec) -> Result<Metho
     let id = spec.method_id.as_slice().try_into().map(MethodId);
     id.map_err(|_| Error::Invalid("`method_id`: it has 16 bytes".to_owned()))
 }
+#[cfg(test)]
+mod tests;

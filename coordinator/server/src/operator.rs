@@ -456,8 +456,9 @@ impl OperatorService {
         operator.viewer().sees_site(site, |site| self.party_of(site))
     }
 
+    /// The party of a site, also of one that was revoked: what it sent is still that party's.
     fn party_of(&self, site: &str) -> Option<PartyName> {
-        site.parse().ok().and_then(|site| self.services.records.store.party_of(&site).ok().flatten())
+        site.parse().ok().and_then(|site| self.services.records.store.party_of_data(&site).ok().flatten())
     }
 
     fn sees_member(&self, operator: &Operator, membership: Option<&Membership>) -> bool {

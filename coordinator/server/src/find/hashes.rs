@@ -158,7 +158,7 @@ impl Finder {
         places.into_iter().for_each(|(site, repository)| sites.entry(site).or_default().push(repository));
         let mut parts = Vec::new();
         for (site, repositories) in sites {
-            let party = self.store.party_of(&site)?.map(|party| party.to_string()).unwrap_or_default();
+            let party = self.store.party_of_data(&site)?.map(|party| party.to_string()).unwrap_or_default();
             let attached = self.sessions.attached(&site);
             let kinds = attached.as_ref().map(|attached| attached.file_hashes).unwrap_or_default();
             let offered = attached.as_ref().map(|attached| attached.repositories.clone()).unwrap_or_default();

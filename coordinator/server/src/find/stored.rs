@@ -108,7 +108,7 @@ pub(crate) fn without_features(stored: &StoredQuery) -> StoredQuery {
 
 /// True if a person who is bound to this site or party, or to none, may see a site.
 pub(crate) fn sees(store: &Store, (bound_site, bound_party): (&str, &str), site: &SiteName) -> bool {
-    Viewer::stored(bound_site, bound_party).sees_site(site.as_str(), |_| store.party_of(site).ok().flatten())
+    Viewer::stored(bound_site, bound_party).sees_site(site.as_str(), |_| store.party_of_data(site).ok().flatten())
 }
 
 /// Checks the name and the note of a stored query.
