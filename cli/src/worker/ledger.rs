@@ -207,15 +207,25 @@ fn compare(out: &mut impl Write, verified: &Verified, received: &[ReceivedIndex]
             match row.agreement {
                 Agreement::Same => "same".to_owned(),
                 Agreement::UnderWay => "under way".to_owned(),
+                Agreement::NotAcknowledged => "not acknowledged".to_owned(),
                 Agreement::Differs => "DIFFERS".to_owned(),
             },
         ]
     });
     writeln!(out, "{}", table(&headings, lines))?;
-    let different = rows.iter().filter(|row| row.agreement == Agreement::Differs).count();
+    let number = |agreement| rows.iter().filter(|row| row.agreement == agreement).count();
+    let (different, waiting) = (number(Agreement::Differs), number(Agreement::NotAcknowledged));
     if different > 0 {
         let message = format!("what the coordinator received differs from what this site sent, in {different} indexes");
         return Err(coded(Exit::Failed, message));
+    }
+    if waiting > 0 {
+        writeln!(
+            out,
+            "the coordinator has not acknowledged the end of {waiting} indexes, and has what it received of them to the last byte: \
+             the next sync sends the rest"
+        )?;
+        return Ok(Exit::Complete);
     }
     writeln!(out, "the coordinator received what this site sent, to the last byte")?;
     Ok(Exit::Complete)

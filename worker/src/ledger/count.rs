@@ -18,6 +18,8 @@ pub struct Indexes {
     sent: BTreeMap<IndexKey, Sent>,
     /// The epoch that each (repository, method id) was last opened under.
     latest: BTreeMap<(String, Vec<u8>), u64>,
+    /// The index of the last seal, until a message shows that it was answered.
+    unanswered: Option<IndexKey>,
 }
 
 /// The sent batches of one index.
@@ -25,8 +27,19 @@ pub struct Indexes {
 struct Sent {
     /// Digest and length of every batch.
     batches: BTreeMap<u64, ([u8; 16], u64)>,
-    /// No batch was sent after the seal.
-    sealed: bool,
+    seal: Seal,
+}
+
+/// What the ledger says of the seal of an index.
+#[derive(Clone, Copy, PartialEq, Eq, Default, Debug)]
+enum Seal {
+    /// It was not sent, or batches were sent after it.
+    #[default]
+    Open,
+    /// It was sent, and nothing shows that an answer came.
+    Sent,
+    /// It was sent, and its sync has ended.
+    Answered,
 }
 
 /// One index, counted by the ledger and by the coordinator.
@@ -59,6 +72,8 @@ pub enum Agreement {
     Same,
     /// The coordinator has the first batches; the others were under way when the push ended.
     UnderWay,
+    /// The coordinator has the first batches, and no answer came to the seal: the next sync sends the others again.
+    NotAcknowledged,
     /// The counts differ.
     Differs,
 }
@@ -66,6 +81,12 @@ pub enum Agreement {
 impl Indexes {
     /// Counts an entry.
     pub fn take(&mut self, entry: &Entry) {
+        // A worker tells of the end of a sync when it has the answer to its seal, or has given up.
+        if entry.kind() == Kind::Ended
+            && let Some(sent) = self.unanswered.take().and_then(|key| self.sent.get_mut(&key))
+        {
+            sent.seal = Seal::Answered;
+        }
         let Some(index) = &entry.index else { return };
         let key = (index.repository.clone(), index.method_id.clone(), index.epoch);
         match entry.kind() {
@@ -79,12 +100,13 @@ impl Indexes {
                 sent.batches.split_off(&index.sequence);
                 let digest = index.body_digest.as_slice().try_into().unwrap_or_default();
                 sent.batches.insert(index.sequence, (digest, index.body_bytes));
-                sent.sealed = false;
+                sent.seal = Seal::Open;
             }
             Kind::Seal => {
-                let sent = self.sent.entry(key).or_default();
+                let sent = self.sent.entry(key.clone()).or_default();
                 sent.batches.split_off(&(index.sequence + 1));
-                sent.sealed = true;
+                sent.seal = Seal::Sent;
+                self.unanswered = Some(key);
             }
             _ => {}
         }
@@ -145,9 +167,10 @@ impl Indexes {
             coordinator_batches: received.batches,
             ledger_bytes: bytes,
             coordinator_bytes: received.body_bytes,
-            agreement: match (agree, all == received.batches, sent.sealed) {
+            agreement: match (agree, all == received.batches, sent.seal) {
                 (true, true, _) => Agreement::Same,
-                (true, false, false) => Agreement::UnderWay,
+                (true, false, Seal::Open) => Agreement::UnderWay,
+                (true, false, Seal::Sent) => Agreement::NotAcknowledged,
                 _ => Agreement::Differs,
             },
         }

@@ -177,6 +177,7 @@ fn counts_agree_after_batches_were_sent_again() {
         (Kind::Open, batch(7, 0, 0)),
         (Kind::Batch, batch(7, 2, 4)),
         (Kind::Seal, batch(7, 2, 0)),
+        (Kind::Ended, IndexEntry::default()),
     ];
     assert_eq!(agreement(&sent, &received(7, &[1, 4])), Agreement::Same);
     assert_eq!(agreement(&sent, &received(7, &[1, 2])), Agreement::Differs);
@@ -187,6 +188,13 @@ fn counts_agree_after_batches_were_sent_again() {
     assert_eq!(agreement(&sent[..4], &received(7, &[2])), Agreement::Differs);
     let nothing = indexes(&sent).compare(&[]);
     assert_eq!((nothing.len(), nothing[0].agreement), (1, Agreement::Differs));
+    // Without an answer to the seal the coordinator may have less, and nothing that is different.
+    let unanswered = &sent[..7];
+    assert_eq!(agreement(unanswered, &received(7, &[1])), Agreement::NotAcknowledged);
+    assert_eq!(indexes(unanswered).compare(&[])[0].agreement, Agreement::NotAcknowledged);
+    assert_eq!(agreement(unanswered, &received(7, &[1, 4])), Agreement::Same);
+    assert_eq!(agreement(unanswered, &received(7, &[2])), Agreement::Differs);
+    assert_eq!(agreement(unanswered, &received(7, &[1, 4, 5])), Agreement::Differs);
     assert_eq!(agreement(&sent, &received(8, &[1])), Agreement::Differs);
 }
 
