@@ -21,6 +21,7 @@
 mod failpoint;
 #[cfg(test)]
 mod fuzz;
+mod off_tasks;
 mod random;
 
 mod error;

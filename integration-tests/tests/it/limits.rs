@@ -245,6 +245,36 @@ fn no_thread_that_runs_the_tasks_of_a_coordinator_waits_for_its_disk() {
 }
 
 #[test]
+fn no_thread_that_runs_the_tasks_of_a_worker_waits_for_its_disk() {
+    cognate_failpoints();
+    let mut federation = Federation::of(1611, 2, 40);
+    let config = std::fs::read_to_string(federation.site("a").config()).unwrap();
+    let config = config.replace("[[repository]]", "[policy]\nfile_hashes = [\"sha256\"]\n\n[[repository]]");
+    std::fs::write(federation.site("a").config(), config).unwrap();
+    federation.kill("a");
+    federation.start_failing("a", "waiting=/worker-a/");
+    federation.wait_attached("a");
+    let id = federation.check(federation.scan(&[]), &[])["scan"]["id"].as_str().unwrap().to_owned();
+    federation.scan(&["--view", "both"]).report();
+    federation.operate(&["scan", "launch", "--refine", &id, "--chunk-bytes", "100", "--yes", "--wait"]).expect(0);
+    let listed = federation.sandbox.path("listed");
+    std::fs::write(&listed, format!("{}\n", "00".repeat(32))).unwrap();
+    federation.operate(&["find", "--hashes", listed.to_str().unwrap()]).expect(3);
+    for words in [&["pause"][..], &["resume"], &["sync"], &["status"], &["results"], &["ledger", "verify"]] {
+        federation.worker("a", words).expect(0);
+    }
+    federation.site("a").line().cut();
+    federation.kill_coordinator();
+    federation.start_coordinator();
+    federation.wait_attached("a");
+    let mut worker = federation.take_worker("a");
+    worker.signal(rustix::process::Signal::TERM);
+    let run = worker.ended().expect(0);
+    let waits: Vec<&str> = run.stderr.lines().filter(|line| line.starts_with(WAITS)).collect();
+    assert!(waits.is_empty(), "{waits:#?}");
+}
+
+#[test]
 fn a_scan_goes_on_without_a_site_that_is_revoked_while_it_reads() {
     let mut federation = Federation::new(1609);
     for (name, policy) in [("a", "[policy]\nread_bytes_per_second = \"5KB\"\n"), ("b", ""), ("c", "")] {

@@ -14,6 +14,7 @@ use super::schedule::run_schedule;
 use super::sessions::serve;
 use crate::error::SiteError;
 use crate::ledger::Ledger;
+use crate::off_tasks::off_tasks;
 use crate::session::site::Site;
 
 /// Number of sync requests that may wait for a session.
@@ -79,6 +80,11 @@ pub async fn run_daemon(
     if ended.is_ok() {
         site.status.detached("the daemon is not running", None);
     }
-    let synced = ledger.sync().map_err(SiteError::from);
+    let synced = off_tasks(move || {
+        // What is shown without a daemon is there before it has ended.
+        site.status.save_now();
+        ledger.sync().map_err(SiteError::from)
+    })
+    .await;
     ended.and(synced)
 }

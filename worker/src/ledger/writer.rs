@@ -20,6 +20,8 @@ pub struct Ledger {
     path: PathBuf,
     clock: fn() -> SystemTime,
     inner: Mutex<Inner>,
+    /// Those of all entries that are written, for who does not wait until the next one is.
+    totals: Mutex<Totals>,
 }
 
 struct Inner {
@@ -87,7 +89,7 @@ impl Ledger {
         let totals = entries.totals();
         log.resume(entries.head().place).map_err(unwritable)?;
         let inner = Inner { log, head_file, totals, failed: None };
-        let ledger = Ledger { path: path.clone(), clock, inner: Mutex::new(inner) };
+        let ledger = Ledger { path: path.clone(), clock, inner: Mutex::new(inner), totals: Mutex::new(totals) };
         ledger.sync()?;
         if known.is_none() {
             // From now on there is a head, so that what a loss of power left is never taken for damage.
@@ -125,6 +127,7 @@ impl Ledger {
             index,
         };
         inner.append(&entry, durable).map_err(|source| self.unwritable(source))?;
+        *self.shown() = inner.totals;
         if durable {
             crate::failpoint!("worker.after_ledger");
         }
@@ -141,7 +144,11 @@ impl Ledger {
 
     /// Sums over all entries.
     pub fn totals(&self) -> Totals {
-        self.inner().totals
+        *self.shown()
+    }
+
+    fn shown(&self) -> MutexGuard<'_, Totals> {
+        self.totals.lock().expect("no code panics while it holds this lock")
     }
 
     fn inner(&self) -> MutexGuard<'_, Inner> {

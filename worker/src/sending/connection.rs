@@ -101,17 +101,17 @@ impl Connection {
     /// # Errors
     /// If the coordinator does not answer, or the request cannot be logged.
     pub async fn received(&self) -> Result<Vec<ReceivedIndex>, SiteError> {
-        self.log.record(Kind::ReceivedRequest, &ReceivedRequest {}, || None)?;
+        let request = self.log.recorded(Kind::ReceivedRequest, ReceivedRequest {}).await?;
         let session = |status| SiteError::Session(Box::new(status));
         let mut worker = self.worker().map_err(session)?;
-        let answer = tokio::time::timeout(ANSWER_MAX, worker.received(ReceivedRequest {})).await;
+        let answer = tokio::time::timeout(ANSWER_MAX, worker.received(request)).await;
         let late = |_| session(Status::deadline_exceeded("the coordinator did not answer"));
         Ok(answer.map_err(late)?.map_err(session)?.into_inner().indexes)
     }
 
     /// Requests a certificate for a new key.
     pub(crate) async fn renew(&self, request: RenewRequest) -> Result<RenewResponse, SiteError> {
-        self.log.record(Kind::Renew, &request, || None)?;
+        let request = self.log.recorded(Kind::Renew, request).await?;
         let session = |status| SiteError::Session(Box::new(status));
         let mut client = EnrolmentClient::new(self.channel().map_err(session)?);
         let answer = tokio::time::timeout(ANSWER_MAX, client.renew(request)).await;
@@ -121,8 +121,7 @@ impl Connection {
 
     /// Requests the contents of a refinement, and checks them against the announcement.
     pub(crate) async fn scope(&self, assignment: u64, refinement: ScopeAnnouncement) -> Result<Scope, SyncError> {
-        let request = ScopeRequest { assignment };
-        self.log.record(Kind::ScopeRequest, &request, || None)?;
+        let request = self.log.recorded(Kind::ScopeRequest, ScopeRequest { assignment }).await?;
         let late = |_| Status::deadline_exceeded("the coordinator did not answer");
         let broken = |error: ScopeError| SyncError::Violation(format!("it sent {error}"));
         let mut worker = self.worker()?;
@@ -136,8 +135,7 @@ impl Connection {
 
     /// Requests the hashes of a query, and checks that their number is the announced one.
     pub(crate) async fn file_hashes(&self, query: u64, announced: u64) -> Result<FileHashList, SyncError> {
-        let request = FileHashesRequest { query };
-        self.log.record(Kind::FileHashesRequest, &request, || None)?;
+        let request = self.log.recorded(Kind::FileHashesRequest, FileHashesRequest { query }).await?;
         let late = |_| Status::deadline_exceeded("the coordinator did not answer");
         let mut worker = self.worker()?;
         let answer = tokio::time::timeout(ANSWER_MAX, worker.file_hashes(request)).await.map_err(late)?;
@@ -155,8 +153,7 @@ impl Connection {
     pub(crate) async fn file_hash_hits(&self, messages: Vec<HitsUp>) -> Result<(), SyncError> {
         let requests: Vec<FileHashHitsRequest> =
             messages.into_iter().map(|message| FileHashHitsRequest { message: Some(message) }).collect();
-        requests.iter().try_for_each(|request| self.log.record(Kind::FileHashHits, request, || None))?;
-        self.log.sync()?;
+        let requests = self.log.all_recorded(Kind::FileHashHits, requests).await?;
         let late = |_| Status::deadline_exceeded("the coordinator did not answer");
         let mut worker = self.worker()?;
         let sending = worker.file_hash_hits(tokio_stream::iter(requests));
@@ -166,8 +163,7 @@ impl Connection {
 
     /// Requests the contents and chunks of a query for fine chunks, and checks their announced numbers.
     pub(crate) async fn fine_choice(&self, query: u64, contents: u64, chunks: u64) -> Result<FineChoice, SyncError> {
-        let request = FineChoiceRequest { query };
-        self.log.record(Kind::FineChoiceRequest, &request, || None)?;
+        let request = self.log.recorded(Kind::FineChoiceRequest, FineChoiceRequest { query }).await?;
         let late = |_| Status::deadline_exceeded("the coordinator did not answer");
         let broken = |error: FineError| SyncError::Violation(format!("it sent {error}"));
         let mut worker = self.worker()?;
@@ -184,8 +180,7 @@ impl Connection {
     pub(crate) async fn fine_chunks(&self, messages: Vec<FineUp>) -> Result<(), SyncError> {
         let requests: Vec<FineChunksRequest> =
             messages.into_iter().map(|message| FineChunksRequest { message: Some(message) }).collect();
-        requests.iter().try_for_each(|request| self.log.record(Kind::FineChunks, request, || None))?;
-        self.log.sync()?;
+        let requests = self.log.all_recorded(Kind::FineChunks, requests).await?;
         let late = |_| Status::deadline_exceeded("the coordinator did not answer");
         let mut worker = self.worker()?;
         let sending = worker.fine_chunks(tokio_stream::iter(requests));
@@ -195,8 +190,7 @@ impl Connection {
 
     /// Sends the counts of a query for the exact measure.
     pub(crate) async fn measures(&self, answer: MeasureAnswer) -> Result<(), SyncError> {
-        self.log.record(Kind::Measures, &answer, || None)?;
-        self.log.sync()?;
+        let answer = self.log.all_recorded(Kind::Measures, vec![answer]).await?.remove(0);
         let late = |_| Status::deadline_exceeded("the coordinator did not answer");
         let mut worker = self.worker()?;
         tokio::time::timeout(ANSWER_MAX, worker.measures(answer)).await.map_err(late)??;
@@ -205,8 +199,7 @@ impl Connection {
 
     /// Requests the list of scans that concern this site, or the result of one of them for this site.
     pub(crate) async fn results(&self, scan: Option<u64>) -> Result<Streaming<ResultsResponse>, SiteError> {
-        let request = ResultsRequest { scan };
-        self.log.record(Kind::ResultsRequest, &request, || None)?;
+        let request = self.log.recorded(Kind::ResultsRequest, ResultsRequest { scan }).await?;
         let session = |status| SiteError::Session(Box::new(status));
         let mut worker = self.worker().map_err(session)?;
         Ok(worker.results(request).await.map_err(session)?.into_inner())
@@ -221,7 +214,8 @@ pub(crate) async fn enroll(
     destination: &str,
     request: EnrollRequest,
 ) -> Result<Result<EnrollResponse, Status>, LedgerError> {
-    ledger.record(Kind::Enroll, destination, &request, None)?;
+    let log = SendLog::Ledger(Arc::clone(ledger), destination.into());
+    let request = log.recorded(Kind::Enroll, request).await?;
     let mut client = EnrolmentClient::new(channel);
     Ok(match tokio::time::timeout(ANSWER_MAX, client.enroll(request)).await {
         Ok(answer) => answer.map(tonic::Response::into_inner),

@@ -9,7 +9,7 @@ use tokio::sync::mpsc;
 use tokio::time::Instant;
 
 use super::send_log::{SendLog, attach_kind, push_kind};
-use crate::ledger::{IndexEntry, Kind, LedgerError};
+use crate::ledger::{IndexEntry, LedgerError};
 
 /// Longest wait for a call with one answer, for the start of a session, and for a place in the control stream.
 pub(super) const ANSWER_MAX: Duration = Duration::from_secs(60);
@@ -63,29 +63,33 @@ impl<M: prost::Message> Outgoing<M> {
 }
 
 impl<M: prost::Message> Permit<'_, M> {
-    fn send_as(self, kind: Kind, message: M, index: impl FnOnce() -> Option<IndexEntry>) -> Result<(), LedgerError> {
-        self.outgoing.log.record(kind, &message, index)?;
+    /// Sends a message that is in the log.
+    fn send(self, message: M) {
         self.permit.send(message);
         self.outgoing.mark_sent();
-        Ok(())
     }
 }
 
 impl Permit<'_, PushRequest> {
-    /// Logs and sends a message of a push.
+    /// Logs and sends a message of a push, from a thread that may wait for the disk.
     pub(crate) fn push(
         self,
         request: PushRequest,
         index: impl FnOnce() -> Option<IndexEntry>,
     ) -> Result<(), LedgerError> {
-        self.send_as(push_kind(request.message.as_ref()), request, index)
+        self.outgoing.log.record(push_kind(request.message.as_ref()), &request, index)?;
+        self.send(request);
+        Ok(())
     }
 }
 
 impl Permit<'_, AttachRequest> {
     /// Logs and sends a message of the control stream.
-    fn attach(self, message: AttachUp) -> Result<(), LedgerError> {
-        self.send_as(attach_kind(&message), AttachRequest { message: Some(message) }, || None)
+    async fn attach(self, message: AttachUp) -> Result<(), LedgerError> {
+        let kind = attach_kind(&message);
+        let request = self.outgoing.log.recorded(kind, AttachRequest { message: Some(message) }).await?;
+        self.send(request);
+        Ok(())
     }
 }
 
@@ -94,13 +98,16 @@ impl Outgoing<AttachRequest> {
     /// long time, the message is dropped.
     pub(crate) async fn send(&self, message: AttachUp) -> Result<(), LedgerError> {
         match tokio::time::timeout(ANSWER_MAX, self.reserve()).await {
-            Ok(Some(permit)) => permit.attach(message),
+            Ok(Some(permit)) => permit.attach(message).await,
             Ok(None) | Err(_) => Ok(()),
         }
     }
 
     /// Sends a message if there is a place now; otherwise a later one replaces it.
-    pub(crate) fn send_if_free(&self, message: AttachUp) -> Result<(), LedgerError> {
-        self.try_reserve().map_or(Ok(()), |permit| permit.attach(message))
+    pub(crate) async fn send_if_free(&self, message: AttachUp) -> Result<(), LedgerError> {
+        match self.try_reserve() {
+            Some(permit) => permit.attach(message).await,
+            None => Ok(()),
+        }
     }
 }

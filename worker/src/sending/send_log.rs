@@ -7,6 +7,7 @@ use cognate_proto::v1::push_request::Message as PushUp;
 
 use super::dry_run_file::DryRun;
 use crate::ledger::{IndexEntry, Kind, Ledger, LedgerError};
+use crate::off_tasks::off_tasks;
 
 /// The place where messages are written before they are sent.
 #[derive(Clone, Debug)]
@@ -34,8 +35,32 @@ impl SendLog {
         }
     }
 
+    /// Writes a message of a task, and answers it when it may be sent: a thread that may wait for the disk writes it.
+    pub(super) async fn recorded<M: prost::Message + 'static>(&self, kind: Kind, message: M) -> Result<M, LedgerError> {
+        if matches!(self, SendLog::None) {
+            return Ok(message);
+        }
+        let log = self.clone();
+        off_tasks(move || log.record(kind, &message, || None).map(|()| message)).await
+    }
+
+    /// The same for messages that are sent together: all are on the disk before the first is sent.
+    pub(super) async fn all_recorded<M: prost::Message + 'static>(
+        &self,
+        kind: Kind,
+        messages: Vec<M>,
+    ) -> Result<Vec<M>, LedgerError> {
+        let log = self.clone();
+        off_tasks(move || {
+            messages.iter().try_for_each(|message| log.record(kind, message, || None))?;
+            log.sync()?;
+            Ok(messages)
+        })
+        .await
+    }
+
     /// Syncs the log to the disk.
-    pub(super) fn sync(&self) -> Result<(), LedgerError> {
+    fn sync(&self) -> Result<(), LedgerError> {
         match self {
             SendLog::Ledger(ledger, _) => ledger.sync(),
             SendLog::None | SendLog::DryRun(_) => Ok(()),

@@ -102,7 +102,7 @@ pub(crate) async fn session(
                 let paused = *pauses.borrow_and_update();
                 session.up.send(Up::State(SiteState { paused })).await.map(|()| None).map_err(SiteError::from)
             }
-            () = check => session.check_silence().map(|()| None),
+            () = check => session.check_silence().await.map(|()| None),
         };
         match step {
             Ok(None) => {}
@@ -229,12 +229,12 @@ impl<'a> Session<'a> {
         if self.site.is_remote() { send.min(self.last_received + SILENCE_MAX) } else { send }
     }
 
-    fn check_silence(&mut self) -> Result<(), SiteError> {
+    async fn check_silence(&mut self) -> Result<(), SiteError> {
         if self.site.is_remote() && self.last_received.elapsed() >= SILENCE_MAX {
             return Err(SiteError::Silent { seconds: SILENCE_MAX.as_secs() });
         }
         if self.up.last_sent().elapsed() >= KEEP_ALIVE_AFTER {
-            self.up.send_if_free(Up::KeepAlive(KeepAlive {}))?;
+            self.up.send_if_free(Up::KeepAlive(KeepAlive {})).await?;
             // A stream without a free place has not moved for a while, and the silence will show that.
             self.up.mark_sent();
         }

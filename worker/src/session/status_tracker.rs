@@ -22,9 +22,14 @@ type IndexKey = (String, String, bool);
 
 /// The current status of a site.
 pub(crate) struct StatusTracker {
-    /// The file of the status; `None` if it is not saved.
-    file: Option<PathBuf>,
     clock: fn() -> SystemTime,
+    shared: Arc<Shared>,
+}
+
+/// The status, and the file that holds it.
+struct Shared {
+    /// `None` if it is not saved. Locked while it is written, so that the last one to write has what is so now.
+    file: Mutex<Option<PathBuf>>,
     inner: Mutex<Inner>,
 }
 
@@ -44,7 +49,8 @@ impl StatusTracker {
         let key = |index: &IndexStatus| (index.repository.clone(), index.method_id.clone(), index.refined);
         let indexes = saved.indexes.into_iter().map(|index| (key(&index), index)).collect();
         let inner = Inner { indexes, bytes_per_second: saved.bytes_per_second, ..Inner::default() };
-        StatusTracker { file: state_dir.map(status_file), clock, inner: Mutex::new(inner) }
+        let shared = Shared { file: Mutex::new(state_dir.map(status_file)), inner: Mutex::new(inner) };
+        StatusTracker { clock, shared: Arc::new(shared) }
     }
 
     /// Seconds since 1970.
@@ -54,7 +60,7 @@ impl StatusTracker {
     }
 
     fn inner(&self) -> MutexGuard<'_, Inner> {
-        self.inner.lock().expect("no code panics while it holds this lock")
+        self.shared.inner()
     }
 
     /// The site is attached under this name.
@@ -131,6 +137,32 @@ impl StatusTracker {
 
     /// The current status.
     pub(crate) fn status(&self) -> SiteStatus {
+        self.shared.status()
+    }
+
+    /// Saves the status, soon if this thread runs tasks: it does not wait for the disk.
+    fn save(&self) {
+        match tokio::runtime::Handle::try_current() {
+            Ok(runtime) => {
+                let shared = Arc::clone(&self.shared);
+                drop(runtime.spawn_blocking(move || shared.save()));
+            }
+            Err(_) => self.shared.save(),
+        }
+    }
+
+    /// Saves the status before this returns.
+    pub(crate) fn save_now(&self) {
+        self.shared.save();
+    }
+}
+
+impl Shared {
+    fn inner(&self) -> MutexGuard<'_, Inner> {
+        self.inner.lock().expect("no code panics while it holds this lock")
+    }
+
+    fn status(&self) -> SiteStatus {
         let inner = self.inner();
         let running = inner.running.values().map(|(sync, counters)| RunningSync {
             entries_seen: counters.entries_seen.load(Ordering::Relaxed),
@@ -151,7 +183,8 @@ impl StatusTracker {
 
     /// Saves the status. It is only for people: a failure is logged and changes nothing.
     fn save(&self) {
-        let Some(file) = &self.file else { return };
+        let file = self.file.lock().expect("no code panics while it holds this lock");
+        let Some(file) = &*file else { return };
         let text = serde_json::to_vec(&self.status()).expect("numbers and texts");
         if let Err(error) = write_whole(file, &text, PRIVATE) {
             tracing::warn!(%error, "the file cannot be written that `worker status` shows without a daemon");

@@ -140,17 +140,17 @@ async fn attempt(
     let is_remote = task.site.is_remote();
     let mut interval = tokio::time::interval(if is_remote { PROGRESS_INTERVAL_REMOTE } else { PROGRESS_INTERVAL });
     // The coordinator did not request a sync of this site's own, and sees only its push.
-    let report = || match job.assignment {
+    let report = async || match job.assignment {
         0 => Ok(()),
-        number => task.up.send_if_free(Up::Progress(progress(number, counters))),
+        number => task.up.send_if_free(Up::Progress(progress(number, counters))).await,
     };
     let result = loop {
         tokio::select! {
             ended = &mut sync => break ended.unwrap_or(Err(SyncError::Crashed)),
-            _ = interval.tick() => report()?,
+            _ = interval.tick() => report().await?,
         }
     };
-    report()?;
+    report().await?;
     result
 }
 
