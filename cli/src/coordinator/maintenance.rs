@@ -127,6 +127,10 @@ fn findings(checked: &Checked, state_dir: &Path) -> String {
         let path = finding.path.strip_prefix(state_dir).unwrap_or(&finding.path);
         text.push_str(&format!("{}: {}\n    remedy: {}\n", path.display(), finding.problem, finding.cure));
     }
+    for note in &checked.notes {
+        let path = note.path.strip_prefix(state_dir).unwrap_or(&note.path);
+        text.push_str(&format!("{}: {}\n    remedy: {}\n", path.display(), note.problem, note.cure));
+    }
     let Checked { events, segments, batches, runs, results, .. } = checked;
     let store = if checked.store { "" } else { ", not the store: it is in use or cannot be opened" };
     let found = match checked.findings.len() {

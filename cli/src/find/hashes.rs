@@ -16,7 +16,7 @@ use super::output::typed_line;
 use super::{FindArgs, FindFormat, ask};
 use crate::exit::{Exit, coded, usage};
 use crate::operator::client::{Operator, refusal};
-use crate::operator::members::time;
+use crate::operator::members::{modified, time};
 use crate::output::write_with;
 use crate::stop::Stop;
 use cognate_export::grid::csv_path;
@@ -153,7 +153,7 @@ fn row(listed: &Listed, number: u32, holder: &HashHolder) -> Vec<String> {
         name.map(|name| printable(name.as_bytes()).into_owned()).unwrap_or_default(),
         format!("{}/{}/{}", holder.site, holder.repository, printable(holder.path.as_bytes())),
         bytes(holder.size_bytes),
-        time(holder.modified),
+        modified(holder.modified),
         since(holder.state).to_owned(),
     ]
 }
@@ -216,7 +216,7 @@ fn csv(listed: &Listed, answer: &HashAnswer, out: &mut impl Write) -> anyhow::Re
                 cell(&path),
                 if is_escaped { "yes" } else { "" }.to_owned(),
                 holder.size_bytes.to_string(),
-                time(holder.modified),
+                modified(holder.modified),
                 record::state(holder.state).to_owned(),
             ])?;
         }

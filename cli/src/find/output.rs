@@ -8,7 +8,7 @@ use cognate_server::find::{Answer, Found, Match, Share};
 use serde_json::{Value, json};
 
 use super::{FindFormat, Query, text, word};
-use crate::operator::members::time;
+use crate::operator::members::modified;
 use crate::output::{OutputArgs, fitted, write_with};
 use crate::stop::Stop;
 use cognate_export::grid::csv_path;
@@ -120,7 +120,7 @@ fn rows_of<'a>(name: &'a str, one: &'a Match) -> impl Iterator<Item = [String; 1
             cell(&path),
             if is_escaped { "yes" } else { "" }.to_owned(),
             one.size_bytes.to_string(),
-            time(holder.modified),
+            modified(holder.modified),
             one.digest.to_string(),
             bound(0),
             bound(1),

@@ -9,7 +9,7 @@ use cognate_server::find::record::{CoarseRow, Under, reason};
 use cognate_server::find::{Answer, Coverage, Found, Match, Share, Unsearched};
 
 use super::{Query, word};
-use crate::operator::members::time;
+use crate::operator::members::{modified, time};
 use cognate_export::human::{self, bytes, count};
 use cognate_export::table::table_within;
 
@@ -73,7 +73,7 @@ fn rows(one: &Match) -> impl Iterator<Item = Vec<String>> + '_ {
             measure.shared_bytes.map_or_else(|| "–".to_owned(), bytes),
             format!("{}/{}/{}", holder.site, holder.repository, printable(holder.path.as_bytes())),
             bytes(one.size_bytes),
-            time(holder.modified),
+            modified(holder.modified),
         ]
     })
 }

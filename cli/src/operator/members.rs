@@ -206,6 +206,11 @@ fn when(seconds: i64) -> String {
     if seconds == 0 { "never".to_owned() } else { time(seconds) }
 }
 
+/// The time of the last change of a document; none for 0, which stands in the place of one that the policy of a site withholds.
+pub(crate) fn modified(seconds: i64) -> String {
+    if seconds == 0 { String::new() } else { time(seconds) }
+}
+
 /// `2026-11-22T05:00:00Z`.
 pub(crate) fn time(seconds: i64) -> String {
     jiff::Timestamp::from_second(seconds).map_or_else(|_| seconds.to_string(), |time| time.to_string())

@@ -12,8 +12,10 @@ use rusqlite::config::DbConfig;
 use rusqlite::{Connection, OpenFlags, Row};
 
 use crate::error::Error;
+use cognate_analysis::published::file_digest;
 use cognate_analysis::result::FORMAT;
 use cognate_analysis::ten_thousandths;
+use cognate_storage::maintenance::{RecordedResult, ResultProblem};
 
 mod aligned;
 mod between;
@@ -128,21 +130,26 @@ impl Report {
     }
 
     /// Checks a result file: its structure, and its digest where one is given. Answers the problem, if there is one.
-    pub fn check(path: &Path, digest: Option<&str>) -> Option<String> {
+    pub fn check(path: &Path, recorded: Option<RecordedResult<'_>>) -> Option<ResultProblem> {
         let quick = || -> rusqlite::Result<String> {
             let connection = Connection::open_with_flags(path, OpenFlags::SQLITE_OPEN_READ_ONLY)?;
             connection.query_row("PRAGMA quick_check(1)", [], |row| row.get(0))
         };
         match quick() {
             Ok(answer) if answer == "ok" => {}
-            Ok(answer) => return Some(cognate_proto::name::one_line(&answer)),
-            Err(error) => return Some(error.to_string()),
+            Ok(answer) => return Some(ResultProblem::Damaged(cognate_proto::name::one_line(&answer))),
+            Err(error) => return Some(ResultProblem::Damaged(error.to_string())),
         }
-        let expected = digest?;
-        match Report::open(path).and_then(|report| report.digest()) {
-            Ok(found) if found != expected => Some(format!("its digest is {found} and was {expected}")),
-            Ok(_) => None,
-            Err(error) => Some(error.to_string()),
+        let RecordedResult { digest: expected, file_digest: of_file } = recorded?;
+        let problem = match Report::open(path).and_then(|report| report.digest()) {
+            Ok(found) if found != expected => format!("its digest is {found} and was {expected}"),
+            Ok(_) => return None,
+            Err(error) => error.to_string(),
+        };
+        // A report gets new fields in time. The bytes of the file then tell whether anything happened to it.
+        match !of_file.is_empty() && file_digest(path).is_ok_and(|found| found == of_file) {
+            true => Some(ResultProblem::OtherBuild(format!("another build wrote it: as this one reads it, {problem}"))),
+            false => Some(ResultProblem::Damaged(problem)),
         }
     }
 
@@ -253,8 +260,12 @@ pub fn hex(bytes: &[u8]) -> String {
     data_encoding::HEXLOWER.encode(bytes)
 }
 
-/// A time as text. One that no calendar has is shown at the edge.
+/// A time as text; none for 0, which stands in the place of one that the policy of a site withholds. One that no calendar has is
+/// shown at the edge.
 pub fn time(seconds: i64) -> String {
+    if seconds == 0 {
+        return String::new();
+    }
     let clamped = seconds.clamp(jiff::Timestamp::MIN.as_second() + 1, jiff::Timestamp::MAX.as_second());
     jiff::Timestamp::from_second(clamped).map_or_else(|_| String::new(), |time| time.to_string())
 }

@@ -7,7 +7,7 @@ mod rebuild;
 mod space;
 
 pub use self::backup::{BackupOptions, Restored, Saved, backup, restore};
-pub use self::check::{CheckOptions, CheckResult, Checked, Finding, check};
+pub use self::check::{CheckOptions, CheckResult, Checked, Finding, RecordedResult, ResultProblem, check};
 pub use self::forget::{Keeping, Retention};
 pub use self::rebuild::open;
 pub use self::rebuild::{Rebuilt, rebuild, rebuild_with_loss};

@@ -37,6 +37,8 @@ pub struct Checked {
     pub store: bool,
     /// Problems, in the order of the check.
     pub findings: Vec<Finding>,
+    /// What is not as it would be today, and no problem.
+    pub notes: Vec<Finding>,
 }
 
 /// Something that is not as it should be.
@@ -50,9 +52,27 @@ pub struct Finding {
     pub cure: String,
 }
 
-/// Reads a result file and describes what is wrong with it, if anything: its structure, and its digest if one is given.
+/// What the record says of a result.
+#[derive(Clone, Copy, Debug)]
+pub struct RecordedResult<'a> {
+    /// The digest of its report.
+    pub digest: &'a str,
+    /// The digest of its file; empty for a result of a build that took none.
+    pub file_digest: &'a [u8],
+}
+
+/// What is noticed about a result.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub enum ResultProblem {
+    /// It is damaged.
+    Damaged(String),
+    /// Its file is the one that was published, and this build does not read the same report from it.
+    OtherBuild(String),
+}
+
+/// Reads a result file and describes what is wrong with it, if anything: its structure, and its digests if they are given.
 /// The floor that knows results supplies it.
-pub type CheckResult = dyn Fn(&Path, Option<&str>) -> Option<String>;
+pub type CheckResult = dyn Fn(&Path, Option<RecordedResult<'_>>) -> Option<ResultProblem>;
 
 /// Looks through the state. Nothing is changed.
 ///
@@ -274,7 +294,7 @@ impl Check<'_> {
             for folder in files(&self.state_dir.join("scans"))? {
                 let path = folder.join("result.sqlite");
                 if path.try_exists().map_err(Error::state(&path))? {
-                    self.result(&path, "");
+                    self.result(&path, None);
                 }
             }
             return Ok(());
@@ -285,7 +305,7 @@ impl Check<'_> {
                 continue;
             }
             if path.try_exists().map_err(Error::state(&path))? {
-                self.result(&path, &row.digest);
+                self.result(&path, Some(RecordedResult { digest: &row.digest, file_digest: &row.file_digest }));
             } else {
                 self.found(&path, "the result is gone", "restore a backup, or delete the scan and launch it again");
             }
@@ -293,13 +313,20 @@ impl Check<'_> {
         Ok(())
     }
 
-    fn result(&mut self, path: &Path, digest: &str) {
+    fn result(&mut self, path: &Path, recorded: Option<RecordedResult<'_>>) {
         self.checked.results += 1;
         // The digest covers the complete report: reading it reads all data.
-        let digest = Some(digest).filter(|digest| self.options.read_data && !digest.is_empty());
-        let problem = (self.check_result)(path, digest);
-        if let Some(problem) = problem {
-            self.found(path, problem, "restore a backup, or delete the scan and launch it again");
+        let recorded = recorded.filter(|recorded| self.options.read_data && !recorded.digest.is_empty());
+        match (self.check_result)(path, recorded) {
+            None => {}
+            Some(ResultProblem::Damaged(problem)) => {
+                self.found(path, problem, "restore a backup, or delete the scan and launch it again");
+            }
+            Some(ResultProblem::OtherBuild(problem)) => self.checked.notes.push(Finding {
+                path: path.to_owned(),
+                problem,
+                cure: "none is needed: nothing is damaged; launch the scan again for a result of this build".to_owned(),
+            }),
         }
     }
 }
