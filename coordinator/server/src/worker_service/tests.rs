@@ -217,3 +217,25 @@ async fn a_copied_worker_receives_an_error() {
     assert_eq!(refused.code(), Code::AlreadyExists);
     assert!(refused.message().contains("stop the copy"), "{}", refused.message());
 }
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn three_hundred_sites_that_come_back_at_once_are_all_attached() {
+    const SITES: usize = 300;
+    let harness = Harness::start().await;
+    let mut coming = tokio::task::JoinSet::new();
+    for number in 0..SITES {
+        let mut hand = Hand::of(&harness, &format!("site-{number}"));
+        coming.spawn(async move {
+            // All of them have one address here, and of one address only so many shake hands at a time: who has to make way comes again.
+            loop {
+                match hand.attach(1).await {
+                    Ok(said) => return (hand, said),
+                    Err(status) => assert_eq!(status.code(), Code::Unavailable, "{status}"),
+                }
+                tokio::task::yield_now().await;
+            }
+        });
+    }
+    let all = tokio::time::timeout(Duration::from_secs(120), coming.join_all()).await.expect("all are attached");
+    assert_eq!((all.len(), harness.coordinator.services().sessions.sites().len()), (SITES, SITES));
+}
