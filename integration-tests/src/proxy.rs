@@ -44,6 +44,8 @@ pub struct Weather {
     pub slice_bytes: Option<usize>,
     /// New connections are reset at once.
     pub refuse: bool,
+    /// A connection on which nothing went for so long carries nothing any more, as in a router that forgets what is silent.
+    pub forgets_after: Option<Duration>,
 }
 
 #[derive(Debug, Default)]
@@ -58,6 +60,8 @@ struct State {
     cut_below: u64,
     /// Connections numbered below this carry no more bytes, and stay open.
     lost_below: u64,
+    /// When something last went on a connection; nothing: it is forgotten.
+    heard: BTreeMap<u64, Option<Instant>>,
     connections: u64,
     open: BTreeMap<u64, [TcpStream; 2]>,
     up: u64,
@@ -67,6 +71,14 @@ struct State {
 }
 
 impl State {
+    /// Whether the line still knows a connection, on which something is to go now.
+    fn knows(&mut self, number: u64) -> bool {
+        let heard = self.heard.entry(number).or_insert_with(|| Some(Instant::now()));
+        let is_forgotten = |at: Instant| self.weather.forgets_after.is_some_and(|limit| at.elapsed() > limit);
+        *heard = heard.filter(|at| !is_forgotten(*at)).map(|_| Instant::now());
+        heard.is_some()
+    }
+
     fn cut(&mut self) {
         self.cut_below = self.connections;
         self.open.values().flatten().for_each(reset);
@@ -297,6 +309,7 @@ impl Lane {
     /// Waits until a slice may go; false: the connection is to be cut.
     fn wait(&self, due: Instant, bytes: usize) -> bool {
         let mut state = self.shared.lock();
+        let is_known = state.knows(self.number);
         let mut due = due;
         if let Some(rate) = state.weather.bytes_per_second {
             due = due.max(Instant::now() + Duration::from_secs_f64(bytes as f64 / rate.max(1) as f64));
@@ -306,7 +319,7 @@ impl Lane {
                 return false;
             }
             let silenced = if self.way == Way::Up { state.weather.silent_up } else { state.weather.silent_down };
-            let silent = silenced || self.number < state.lost_below;
+            let silent = silenced || !is_known || self.number < state.lost_below;
             let left = due.saturating_duration_since(Instant::now());
             state = match (silent, left.is_zero()) {
                 (false, true) => return true,

@@ -1,14 +1,14 @@
 //! Files and disks that are not as they should be: reads that fail, hang or are slow, files with two names, other file systems.
 
-use std::os::unix::fs::MetadataExt as _;
+use std::os::unix::fs::{MetadataExt as _, PermissionsExt as _};
 use std::path::Path;
 use std::process::{Command, Stdio};
 use std::time::{Duration, Instant};
 
-use cognate_integration_tests::binary::cognate_failpoints;
+use cognate_integration_tests::binary::{cognate, cognate_failpoints};
 use cognate_integration_tests::canonical::comparable;
-use cognate_integration_tests::sandbox::{contents, wait_until};
-use cognate_integration_tests::{Federation, Files, Sandbox, not_checked};
+use cognate_integration_tests::sandbox::{compare_args, contents, wait_until};
+use cognate_integration_tests::{Federation, Files, Run, Sandbox, not_checked};
 
 /// Two sites with a few documents each; `a` has a large one as well.
 fn federation(own_seed: u64) -> Federation {
@@ -199,4 +199,41 @@ fn scans_change_no_file_and_no_folder_of_a_repository() {
     federation.scan(&["--view", "both"]).report();
     federation.kill("a");
     assert_eq!(all(), before);
+}
+
+#[test]
+fn a_worker_that_may_read_everything_reads_what_is_not_its_own_and_one_that_may_not_names_it() {
+    let may = Command::new("setpriv").args(["--reuid", "65534", "--clear-groups", "true"]).status();
+    if !may.is_ok_and(|status| status.success()) {
+        return not_checked("files of others: only root may become another user, by setpriv");
+    }
+    let sandbox = Sandbox::new();
+    let a = sandbox.folder("a", &[("own", b"to be read by all"), ("others", b"to be read by root alone")]);
+    let b = sandbox.folder("b", &[("x", b"something else")]);
+    for (path, mode) in [
+        (sandbox.path(""), 0o755),
+        (a.clone(), 0o755),
+        (b.clone(), 0o755),
+        (a.join("own"), 0o644),
+        (a.join("others"), 0o600),
+        (b.join("x"), 0o644),
+        (sandbox.path("tmp"), 0o777),
+    ] {
+        std::fs::set_permissions(path, std::fs::Permissions::from_mode(mode)).unwrap();
+    }
+    // The folder of the build may be closed to others.
+    let program = sandbox.path("cognate");
+    std::fs::copy(cognate(), &program).unwrap();
+    let run = |capabilities: &[&str]| {
+        let mut command = Command::new("setpriv");
+        command.args(["--reuid", "65534", "--clear-groups"]).args(capabilities).arg(&program);
+        command.args(compare_args(&[("a", &a), ("b", &b)], &["--format", "json"])).current_dir(sandbox.path("tmp"));
+        sandbox.spawn(command).ended()
+    };
+    let unreadable = |run: &Run| run.json()["sites"][0]["unreadable"].clone();
+    // As `deploy/systemd` gives it to a worker that is to read everything.
+    let reads = run(&["--inh-caps", "+dac_read_search", "--ambient-caps", "+dac_read_search"]).expect(0);
+    assert_eq!(unreadable(&reads), 0);
+    let refused = run(&[]).expect(3);
+    assert_eq!(unreadable(&refused), 1);
 }

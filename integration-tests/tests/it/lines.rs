@@ -3,6 +3,7 @@
 use std::time::{Duration, Instant};
 
 use cognate_integration_tests::proxy::{Way, Weather};
+use cognate_integration_tests::sandbox::wait_within;
 use cognate_integration_tests::{Federation, Files};
 
 /// Many small chunks, so that there is something to send.
@@ -78,4 +79,21 @@ fn lines_of_four_sites_that_come_and_go_one_after_the_other_get_everything_acros
     federation.names().iter().for_each(|name| federation.site(name).line().heal());
     assert!(cuts > 2, "the scan was over before anything happened");
     federation.check(scan.ended(), &MEAN);
+}
+
+#[test]
+#[ignore = "it waits for more than a minute: `.ci/nightly slow`"]
+fn a_line_that_forgets_silent_connections_keeps_those_of_sites_that_have_nothing_to_say() {
+    let federation = Federation::of(1621, 2, 20);
+    let line = federation.site("a").line();
+    line.set(Weather { forgets_after: Some(Duration::from_secs(30)), ..Weather::default() });
+    let made = line.connections();
+    let began = std::time::Instant::now();
+    wait_within(Duration::from_secs(120), "more than twice that time has passed", || {
+        assert_eq!(federation.member("a")["attached"], true);
+        std::thread::sleep(Duration::from_millis(500));
+        began.elapsed() > Duration::from_secs(70)
+    });
+    assert_eq!(line.connections(), made, "the session is the same");
+    federation.check(federation.scan(&[]), &[]);
 }
