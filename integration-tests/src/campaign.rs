@@ -12,16 +12,18 @@
 //!
 //! What a round does comes from the seed and the number of the round. When what happens meets what is cannot be drawn: real processes
 //! run as fast as they like.
+//!
+//! A round mostly waits, so that several federations run at once: each is a lane with a seed of its own, drawn from that of the run.
 
 mod acts;
 mod checks;
 mod disturb;
 mod documents;
+mod lanes;
+mod outcome;
 mod small_disk;
 
 use std::collections::{BTreeMap, BTreeSet};
-use std::io::Write as _;
-use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::path::PathBuf;
 use std::time::{Duration, Instant};
 
@@ -29,6 +31,9 @@ use crate::clock::Clocks;
 use crate::dice::Dice;
 use crate::sandbox::Running;
 use crate::{Federation, not_checked, tree};
+use lanes::Lane;
+pub use lanes::{Plan, run};
+pub use outcome::{Outcome, Violation};
 use small_disk::SmallDisk;
 
 /// The sites. All are of one party.
@@ -101,55 +106,13 @@ struct Campaign {
     touched: BTreeSet<(String, PathBuf)>,
     scans: Vec<String>,
     history: Vec<String>,
-    counts: BTreeMap<String, u64>,
+    outcome: Outcome,
     made: u64,
     began: Instant,
-}
-
-/// The outcome of a campaign.
-#[derive(Debug, Default)]
-pub struct Outcome {
-    /// What was done and found, with how often.
-    pub counts: BTreeMap<String, u64>,
-    /// What does not hold: the round, and the sentence.
-    pub violations: Vec<(u64, String)>,
-}
-
-/// Runs rounds from `first` on. After a violation the next round has a federation of its own. `is_told` prints every act.
-pub fn run(seed: u64, first: u64, rounds: u64, is_told: bool) -> Outcome {
-    let mut outcome = Outcome::default();
-    let mut campaign = None;
-    for round in first..first + rounds {
-        let mut now = campaign.take().unwrap_or_else(|| Campaign::begin(seed.wrapping_add(round)));
-        now.dice = Dice::new(seed.wrapping_mul(1_000_003).wrapping_add(round));
-        let told = now.history.len();
-        now.note(&format!("--- round {round} of seed {seed}"));
-        let done = catch_unwind(AssertUnwindSafe(|| now.round(round)));
-        if is_told {
-            now.history[told..].iter().for_each(|line| say(line));
-        }
-        if let Err(panic) = done {
-            let text = panic.downcast_ref::<String>().cloned();
-            let text = text.or_else(|| panic.downcast_ref::<&str>().map(|text| (*text).to_owned())).unwrap_or_default();
-            now.show(round, &text);
-            outcome.violations.push((round, text));
-            add(&mut outcome.counts, &now.counts);
-        } else {
-            campaign = Some(now);
-        }
-    }
-    if let Some(last) = campaign {
-        add(&mut outcome.counts, &last.counts);
-    }
-    outcome
-}
-
-fn add(to: &mut BTreeMap<String, u64>, counts: &BTreeMap<String, u64>) {
-    counts.iter().for_each(|(name, count)| *to.entry(name.clone()).or_default() += count);
-}
-
-fn say(line: &str) {
-    let _ = writeln!(std::io::stderr(), "{line}");
+    /// Since when the time belongs to no step of a round yet.
+    marked: Instant,
+    /// How often the machine had stood still when this was last asked.
+    standstills: u64,
 }
 
 impl Campaign {
@@ -176,9 +139,11 @@ impl Campaign {
             touched: BTreeSet::new(),
             scans: Vec::new(),
             history: Vec::new(),
-            counts: BTreeMap::new(),
+            outcome: Outcome::default(),
             made: 0,
             began: Instant::now(),
+            marked: Instant::now(),
+            standstills: lanes::standstills(),
             federation,
         };
         campaign.federation.init();
@@ -193,11 +158,20 @@ impl Campaign {
         campaign
     }
 
+    /// The dice of a round come from the seed and its number, whatever happened before.
+    fn begin_round(&mut self, lane: Lane, round: u64) {
+        self.dice = Dice::new(lane.seed.wrapping_mul(1_000_003).wrapping_add(round));
+        self.marked = Instant::now();
+        self.note(&format!("--- round {round}"));
+    }
+
     fn round(&mut self, round: u64) {
         self.excuses = Excuses::default();
         self.touched.clear();
+        self.has_stood_still();
         self.change_documents();
         self.act();
+        self.spent("acts of people, and sites that come back after them");
         let sites = self.sites(Standing::Member);
         if sites.is_empty() {
             return self.check_members();
@@ -211,17 +185,23 @@ impl Campaign {
             scan.ends_within(Duration::from_millis(moment));
             self.disturb(&mut scan);
         }
+        self.spent("scans under disturbances");
         self.put_right();
+        self.spent("putting right");
         let settled = self.check_scan(scan, &sites, &before, &options);
+        self.spent("the ends of disturbed scans");
         self.wait_back();
+        self.spent("sites that come back");
         if !settled {
             self.check_quiet_scan();
+            self.spent("scans in peace");
         }
         self.check_members();
         if round.is_multiple_of(5) {
             self.check_records();
         }
         self.tidy();
+        self.spent("checks of members and records");
     }
 
     fn launch(&self, sites: &[String], options: &[&str]) -> Running {
@@ -261,7 +241,24 @@ impl Campaign {
 
     /// Counts what was done or found.
     fn count(&mut self, what: &str) {
-        *self.counts.entry(what.to_owned()).or_default() += 1;
+        *self.outcome.counts.entry(what.to_owned()).or_default() += 1;
+    }
+
+    /// Whether the machine, or all processes of the campaign, stood still since this was last asked. Sessions end then.
+    fn has_stood_still(&mut self) -> bool {
+        let before = std::mem::replace(&mut self.standstills, lanes::standstills());
+        let has = before != self.standstills;
+        if has {
+            self.note("everything stood still for a while");
+            self.count("standstills of the machine");
+        }
+        has
+    }
+
+    /// Adds the time since the last call to a step.
+    fn spent(&mut self, step: &'static str) {
+        *self.outcome.spent.entry(step).or_default() += self.marked.elapsed();
+        self.marked = Instant::now();
     }
 
     /// Deletes what the next rounds need no more.
@@ -281,13 +278,13 @@ impl Campaign {
         self.federation.sandbox.forget_output();
     }
 
-    fn show(&mut self, round: u64, violation: &str) {
-        say(&format!("VIOLATION in round {round}: {violation}\n--- the history"));
+    /// Everything that helps to understand a violation.
+    fn show(&mut self, lane: Lane, round: u64) {
         let from = self.history.len().saturating_sub(80);
-        self.history[from..].iter().for_each(|line| say(line));
+        lane.say(&self.history[from..]);
         self.federation.show_logs();
         if let Some(folder) = std::env::var_os("COGNATE_CAMPAIGN_KEEP") {
-            let to = PathBuf::from(folder).join(format!("round-{round}"));
+            let to = PathBuf::from(folder).join(format!("seed-{}-round-{round}", lane.seed));
             self.federation.kill_all();
             crate::sandbox::copy(&self.federation.sandbox.path(""), &to);
         }

@@ -359,12 +359,9 @@ impl Federation {
     /// Starts all workers and waits until they are attached.
     #[track_caller]
     pub fn start_all(&mut self) {
-        for name in self.names() {
-            self.start(&name);
-        }
-        for name in self.names() {
-            self.wait_attached(&name);
-        }
+        let names = self.names();
+        names.iter().for_each(|name| self.start(name));
+        self.wait_all_attached(&names);
     }
 
     /// Ends all workers at once and starts them again: these dial without having waited.
@@ -435,17 +432,45 @@ impl Federation {
         file
     }
 
+    /// The rows of `site list`.
+    pub fn members(&self) -> Vec<Value> {
+        self.operate(&["site", "list", "--format", "json"]).expect(0).json().as_array().unwrap().clone()
+    }
+
     /// The row of a site in `site list`.
     pub fn member(&self, name: &str) -> Value {
-        let rows = self.operate(&["site", "list", "--format", "json"]).expect(0).json();
-        let row = rows.as_array().unwrap().iter().find(|row| row["name"] == name);
-        row.cloned().unwrap_or_default()
+        self.members().into_iter().find(|row| row["name"] == name).unwrap_or_default()
     }
 
     /// Waits until a worker is attached.
     #[track_caller]
     pub fn wait_attached(&self, name: &str) {
-        wait_until(&format!("{name} is attached"), || self.member(name)["attached"] == true);
+        self.wait_all_attached(&[name.to_owned()]);
+    }
+
+    /// Waits until workers are attached. Each question who is attached is a process of its own, and those that are waited for need
+    /// the machine: so it is asked once there are enough sessions.
+    #[track_caller]
+    fn wait_all_attached(&self, names: &[String]) {
+        wait_until(&format!("{} are attached", names.join(", ")), || {
+            if self.sessions().is_some_and(|sessions| sessions < names.len() as f64) {
+                std::thread::sleep(Duration::from_millis(5));
+                return false;
+            }
+            let rows = self.members();
+            names.iter().all(|name| rows.iter().any(|row| row["name"] == **name && row["attached"] == true))
+        });
+    }
+
+    /// The number of sessions by the coordinator's metrics, where these can be read.
+    fn sessions(&self) -> Option<f64> {
+        let address = self.http_address();
+        let mut stream = TcpStream::connect(address).ok()?;
+        stream.set_read_timeout(Some(Duration::from_secs(10))).ok()?;
+        write!(stream, "GET /metrics HTTP/1.1\r\nHost: {address}\r\nConnection: close\r\n\r\n").ok()?;
+        let mut answer = String::new();
+        stream.read_to_string(&mut answer).ok()?;
+        answer.lines().find_map(|line| line.strip_prefix("cognate_sessions ")?.parse().ok())
     }
 
     /// The repositories of all sites, as `--repositories` takes them.

@@ -3,10 +3,11 @@
 use std::collections::BTreeSet;
 use std::os::unix::fs::PermissionsExt as _;
 use std::path::{Path, PathBuf};
+use std::time::Duration;
 
 use super::{BACK_MAX, Backup, Campaign, Member, SITES, Standing};
 use crate::federation::text;
-use crate::sandbox::{copy, names};
+use crate::sandbox::{copy, names, wait_within};
 
 /// No older backup is kept.
 const BACKUPS_MAX: usize = 4;
@@ -232,6 +233,24 @@ impl Campaign {
         self.backups[number].revoked_since = backup.revoked_since;
     }
 
+    /// A worker with an earlier state looks like a copy, and says what to do: that is done. One that was not heard of since its
+    /// state was saved goes on.
+    fn expect_copy(&mut self, name: &str) {
+        const REMEDY: &str = "enrol the site again";
+        let mut is_refused = false;
+        wait_within(BACK_MAX, &format!("{name} is attached or told of a copy"), || {
+            let worker = self.federation.site_mut(name).worker();
+            assert!(!worker.ends_within(Duration::ZERO), "the worker of {name} ended: {}", worker.stderr());
+            is_refused = worker.stderr().contains(REMEDY);
+            is_refused || worker.stderr().contains("attached protocol")
+        });
+        if is_refused {
+            self.note(&format!("{name} looks like a copy"));
+            self.count("workers that look like copies");
+            self.enrol(name);
+        }
+    }
+
     /// Copies the state of a worker, or puts an earlier copy back.
     fn copy_worker(&mut self) {
         let Some(name) = self.pick(&self.sites(Standing::Member)) else { return };
@@ -244,6 +263,8 @@ impl Campaign {
                 std::fs::rename(&folder, &state).unwrap();
                 self.note(&format!("an earlier state of {name} is put back"));
                 self.count("earlier states of workers");
+                self.federation.start(&name);
+                return self.expect_copy(&name);
             }
             _ => {
                 let folder = self.fresh("copy");

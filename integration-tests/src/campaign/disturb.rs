@@ -6,7 +6,7 @@ use rustix::process::Signal;
 
 use super::{Campaign, SITES, Standing};
 use crate::proxy::{Way, Weather};
-use crate::sandbox::{Run, Running};
+use crate::sandbox::{Run, Running, wait_until};
 
 const COORDINATOR: &str = "coordinator";
 /// Files of a coordinator whose calls fail, as `DISK_FAULTS` names them.
@@ -288,6 +288,12 @@ impl Campaign {
         if !self.federation.has_coordinator() || self.excuses.disks.contains(COORDINATOR) {
             self.federation.kill_coordinator();
             self.federation.start_coordinator();
+        }
+        if self.excuses.clocks {
+            // It follows within a second, and until then nobody may believe its certificate.
+            wait_until("the coordinator has the right time", || {
+                self.federation.operate(&["site", "list"]).code == Some(0)
+            });
         }
         for name in SITES {
             self.federation.site(name).line().heal();

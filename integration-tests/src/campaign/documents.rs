@@ -2,6 +2,7 @@
 
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
+use std::time::{Duration, Instant};
 
 use super::{Campaign, SITES, Standing};
 use crate::sandbox::contents;
@@ -9,6 +10,9 @@ use crate::tree::edited;
 
 /// More documents than this are thinned out.
 const DOCUMENTS_MAX: usize = 30;
+
+/// The time between two looks whether sites are back.
+const LOOK_AGAIN: Duration = Duration::from_millis(200);
 
 /// Contents by site and path.
 pub(super) type Documents = BTreeMap<(String, PathBuf), Vec<u8>>;
@@ -95,18 +99,22 @@ impl Campaign {
     /// Waits until sites that are members are attached.
     pub(super) fn wait_back(&mut self) {
         let sites = self.sites(Standing::Member);
-        let began = std::time::Instant::now();
-        for name in sites {
-            crate::sandbox::wait_within(super::BACK_MAX, &format!("{name} is attached again"), || {
-                let process = self.federation.site_mut(&name).worker();
-                assert!(
-                    !process.ends_within(std::time::Duration::ZERO),
-                    "the worker of {name} ended: {}",
-                    process.stderr()
-                );
-                self.federation.member(&name)["attached"] == true
-            });
-        }
+        let began = Instant::now();
+        crate::sandbox::wait_within(super::BACK_MAX, &format!("{} are attached again", sites.join(", ")), || {
+            for name in &sites {
+                let process = self.federation.site_mut(name).worker();
+                let has_ended = process.ends_within(Duration::ZERO);
+                assert!(!has_ended, "the worker of {name} ended: {}", process.stderr());
+            }
+            let rows = self.federation.members();
+            let is_attached = |name: &String| rows.iter().any(|row| row["name"] == **name && row["attached"] == true);
+            let all = sites.iter().all(is_attached);
+            if !all {
+                // Each look is a process of its own, and those that are waited for need the machine.
+                std::thread::sleep(LOOK_AGAIN);
+            }
+            all
+        });
         let waited = began.elapsed().as_secs();
         if waited > 20 {
             self.note(&format!("sites came back after {waited} s"));
