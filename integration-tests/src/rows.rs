@@ -1,7 +1,11 @@
 //! The rows of the specification of reliability, each with its tests, and their results in the output of a test run.
 
+mod pages;
+
 use std::collections::{BTreeMap, BTreeSet};
 use std::fmt::Write as _;
+
+pub use self::pages::Page;
 
 /// The rows, as they are kept.
 pub const ROWS: &str = include_str!("../rows.txt");

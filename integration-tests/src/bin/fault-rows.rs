@@ -1,21 +1,22 @@
 //! Prints docs/reliability.md: how well each row of the specification is tested. Arguments are files with the output of test runs.
-//! `--page FILE` before them prints that page instead, docs/faults.md or docs/threats.md, with the result of every test that it names.
+//! `--page faults` or `--page threats` before them prints that page instead; with a run, it has the result of every test that it names.
 
 use std::process::ExitCode;
 
-use cognate_integration_tests::rows::{ROWS, missing, page, parse, results, with_results};
+use cognate_integration_tests::rows::{Page, ROWS, missing, page, parse, results, with_results};
 
 #[expect(clippy::print_stdout, clippy::print_stderr, reason = "it is a program")]
 fn main() -> ExitCode {
     let mut args: Vec<String> = std::env::args().skip(1).collect();
     let read = |path: &String| std::fs::read_to_string(path).map_err(|error| format!("{path}: {error}"));
-    let own = if args.first().is_some_and(|first| first == "--page") {
-        Some(args.drain(..2.min(args.len())).next_back())
-    } else {
-        None
+    let named = args.first().is_some_and(|first| first == "--page");
+    let named = named.then(|| args.drain(..2.min(args.len())).next_back().unwrap_or_default());
+    let of = |name: &String| {
+        let page = Page::ALL.into_iter().find(|page| page.file().strip_suffix(".md") == Some(name));
+        page.ok_or_else(|| format!("there is no page `{name}`: there are `faults` and `threats`"))
     };
     let output: Result<Vec<String>, String> = args.iter().map(read).collect();
-    let own = own.flatten().map(|path| read(&path)).transpose();
+    let own = named.as_ref().map(of).transpose();
     let (rows, output, own) = match parse(ROWS).and_then(|rows| Ok((rows, output?, own?))) {
         Ok(all) => all,
         Err(problem) => {
@@ -24,12 +25,12 @@ fn main() -> ExitCode {
         }
     };
     if output.is_empty() {
-        print!("{}", page(&rows, None));
+        print!("{}", own.map_or_else(|| page(&rows, None), |own| own.made(&rows)));
         return ExitCode::SUCCESS;
     }
     let results = results(&output.concat());
     let (page, missing) = match own {
-        Some(own) => with_results(&own, &results),
+        Some(own) => with_results(&own.made(&rows), &results),
         None => {
             let missing = missing(&rows, &results).into_iter().map(str::to_owned).collect();
             (page(&rows, Some(&results)), missing)
