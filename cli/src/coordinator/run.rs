@@ -166,7 +166,8 @@ async fn serve(args: &RunArgs, settings: Settings) -> anyhow::Result<Exit> {
     let serving_path = settings.state_dir.join("serving.toml");
     for path in std::iter::once(&serving_path).chain(&args.ready_file) {
         let written = write_whole(path, serving.as_bytes(), PRIVATE);
-        written.with_context(|| format!("`{}` cannot be written", path.display()))?;
+        let unwritable = |error| coded(Exit::InputOutput, format!("`{}` cannot be written: {error}", path.display()));
+        written.map_err(unwritable)?;
     }
     notify(&[NotifyState::Ready]);
     tracing::info!(%listen, %http_listen, version = env!("CARGO_PKG_VERSION"), "the coordinator serves");

@@ -73,20 +73,43 @@ impl Page {
         let rest: Vec<&Row> = rows.iter().filter(|row| self.is_about(row) && !seen.contains(&row.id)).collect();
         if !rest.is_empty() {
             page.push_str(FURTHER);
+            page.push_str(self.further_head());
             for row in rest {
-                let tests: Vec<String> = row.tests.iter().map(|test| format!("`{test}`")).collect();
-                let (id, class, fault, remark) = (&row.id, row.class.name(), &row.fault, &row.remark);
-                let _ = writeln!(page, "| {id} | {class} | {fault} | {} | {remark} |", tests.join(", "));
+                let mut cells =
+                    [row.class.name(), &row.fault, &row.remark].map(|cell| if cell.is_empty() { "–" } else { cell });
+                let tests = row.tests.iter().map(|test| format!("`{test}`"));
+                // One test a line: a list of them would be too long to be read.
+                for test in if row.tests.is_empty() { vec!["–".to_owned()] } else { tests.collect() } {
+                    let [class, fault, remark] = cells;
+                    let _ = match self {
+                        Page::Faults => writeln!(page, "| {} | {class} | {fault} | {test} | {remark} |", row.id),
+                        Page::Threats => {
+                            writeln!(page, "| {} | {class} | – | {fault} | – | {test} | {remark} |", row.id)
+                        }
+                    };
+                    cells = ["–"; 3];
+                }
             }
         }
         page
     }
+
+    /// The head of the table of rows that no line is about.
+    fn further_head(self) -> &'static str {
+        match self {
+            Page::Faults => {
+                "| row | class | fault | test | why it is not tested, or not well |\n|---|---|---|---|---|\n"
+            }
+            Page::Threats => {
+                "| row | class | asset | adversary and attempt | control | test | what remains |\n|---|---|---|---|---|---|---|\n"
+            }
+        }
+    }
 }
 
-/// The head of the rows that no line is about.
+/// What precedes the rows that no line is about.
 const FURTHER: &str = "\n## Further rows of the specification\n\
-    These rows have tests, or a reason for having none, and no line of their own above.\n\n\
-    | row | class | fault or threat | test | why it is not tested, or not well |\n|---|---|---|---|---|\n";
+    These rows have tests, or a reason for having none, and no line of their own above.\n\n";
 
 /// The weakest class of rows.
 fn class(rows: &[&Row]) -> &'static str {
@@ -130,7 +153,7 @@ mod tests {
         .unwrap();
         let faults = Page::Faults.made(&rows);
         assert!(faults.contains("\n| F04, A1 | weak | the coordinator ends"), "{faults}");
-        assert!(faults.contains("\n| Z9 | tested | c | `zed` |  |\n") && !faults.contains("| S1 |"), "{faults}");
+        assert!(faults.contains("\n| Z9 | tested | c | `zed` | – |\n") && !faults.contains("| S1 |"), "{faults}");
         let threats = Page::Threats.made(&rows);
         assert!(threats.contains("\n| S1 | tested | ") && !threats.contains("Further rows"), "{threats}");
     }

@@ -255,7 +255,8 @@ fn no_thread_that_runs_the_tasks_of_a_worker_waits_for_its_disk() {
     federation.start_failing("a", "waiting=/worker-a/");
     federation.wait_attached("a");
     let id = federation.check(federation.scan(&[]), &[])["scan"]["id"].as_str().unwrap().to_owned();
-    federation.scan(&["--view", "both"]).report();
+    // Some of the documents may look like something that has no text.
+    assert!(matches!(federation.scan(&["--view", "both"]).code, Some(0 | 3)));
     federation.operate(&["scan", "launch", "--refine", &id, "--chunk-bytes", "100", "--yes", "--wait"]).expect(0);
     let listed = federation.sandbox.path("listed");
     std::fs::write(&listed, format!("{}\n", "00".repeat(32))).unwrap();

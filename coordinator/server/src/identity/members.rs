@@ -80,6 +80,12 @@ impl Members {
         self.changes.subscribe()
     }
 
+    /// The number of those that wait for such a notification.
+    #[cfg(test)]
+    pub(crate) fn listeners(&self) -> usize {
+        self.changes.receiver_count()
+    }
+
     /// The longest validity of the peer's identity; nothing: for ever.
     pub(crate) fn holds_for(&self, peer: &PeerInfo) -> Option<Duration> {
         match peer {

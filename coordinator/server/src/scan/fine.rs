@@ -210,7 +210,6 @@ mod tests {
     use super::*;
     use crate::harness::indexes::{LIMITS, spec};
     use crate::harness::{Harness, soon};
-    use crate::scan::ANALYSES_WAITING;
 
     fn request(site: &str) -> FineRequest {
         FineRequest {
@@ -236,8 +235,8 @@ mod tests {
             let sites = AttachedSites::of(&of, &waiting, turn).unwrap();
             sites.ask(vec![request("a"), request("b")])
         });
-        // The first wait has begun where the analysis has given its turn away.
-        while services.scans.waiting.available_permits() == ANALYSES_WAITING {
+        // Both sites are waited for: each wait runs to its end or its first pause at once, on the thread of this test.
+        while services.members.listeners() < 2 {
             tokio::task::yield_now().await;
         }
         for site in ["a", "b"] {

@@ -58,6 +58,10 @@ async fn a_scan_waits_no_longer_for_sites_that_are_revoked() {
     let services = coordinator.services();
     services.scans.launch_as(ScanId(1), spec(false), "", "anna", &LIMITS).unwrap();
     wait(&coordinator, ScanId(1), |state| state.status() == ScanStatus::Syncing).await;
+    // The scan waits: it runs to its first pause at once, on the thread of this test.
+    while services.members.listeners() == 0 {
+        tokio::task::yield_now().await;
+    }
     // Neither site is attached, so that no session changes.
     for name in ["a", "b"] {
         services.members.revoke(MemberKind::Site, name, "anna").unwrap();

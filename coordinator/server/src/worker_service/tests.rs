@@ -218,7 +218,7 @@ async fn a_copied_worker_receives_an_error() {
     assert!(refused.message().contains("stop the copy"), "{}", refused.message());
 }
 
-#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+#[tokio::test]
 async fn three_hundred_sites_that_come_back_at_once_are_all_attached() {
     const SITES: usize = 300;
     let harness = Harness::start().await;
