@@ -64,9 +64,9 @@ mod tests {
 
     /// Bytes of memory that the process has of its own.
     fn resident() -> usize {
-        let status = std::fs::read_to_string("/proc/self/status").unwrap();
-        let line = status.lines().find_map(|line| line.strip_prefix("RssAnon:")).unwrap();
-        line.trim().trim_end_matches(" kB").parse::<usize>().unwrap() << 10
+        let status = std::fs::read_to_string("/proc/self/status").expect("the kernel tells of this process");
+        let line = status.lines().find_map(|line| line.strip_prefix("RssAnon:")).expect("there is such a line");
+        line.trim().trim_end_matches(" kB").parse::<usize>().expect("it has a number of kilobytes") << 10
     }
 
     #[test]

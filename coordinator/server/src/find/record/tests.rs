@@ -11,7 +11,11 @@ fn under() -> Under {
 }
 
 fn found(relation: FindRelation, estimated: bool, path: &[u8]) -> Match {
-    let share = |ratio| Some(Share { ratio: Ratio(ratio), interval: estimated.then_some([Ratio(1), Ratio(9_000)]) });
+    let share = |ratio| {
+        let (interval, within_tenth) =
+            (estimated.then_some([Ratio(1), Ratio(9_000)]), estimated.then_some(Ratio(9_700)));
+        Some(Share { ratio: Ratio(ratio), interval, within_tenth })
+    };
     let measure = Measure {
         relation,
         shared_bytes: Some(7),
