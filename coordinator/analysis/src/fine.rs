@@ -10,6 +10,7 @@ mod agreeing;
 mod answers;
 mod bits;
 mod candidates;
+mod chunk_file;
 mod coverage;
 mod describe;
 mod exact;
@@ -17,6 +18,7 @@ mod expansions;
 mod frames;
 mod kept;
 mod links;
+mod lookup;
 mod loose;
 mod loose_links;
 #[cfg(test)]

@@ -1,5 +1,6 @@
-//! The fine chunks of chunks, in a file: a record for each chunk, and at the end a checksum of everything before it. The file
-//! stays with the latest scan of its kind, so that a scan of the same documents asks for nothing again.
+//! The fine chunks of chunks, in a file: a record for each chunk, then an index of all records in the order of their tags, and at
+//! the end a checksum of everything before it. The file stays with the latest scan of its kind, so that a scan of the same
+//! documents asks for nothing again. A scan reads and checks all of it; a page that shows one pair uses the index (`lookup.rs`).
 
 use std::fs::File;
 use std::io::{self, BufRead, BufReader, Read as _, Write as _};
@@ -11,14 +12,13 @@ use cognate_fingerprint::{FineChunk, Tag};
 use cognate_proto::fine::Expansion;
 use foldhash::{HashMap, HashMapExt as _};
 
+use super::chunk_file::{
+    self, CHECKSUM_BYTES, FINE_BYTES, Footer, HEADER_BYTES, MAGIC, Place, ROW_BYTES, damaged, fine_chunks,
+};
 use crate::error::Error;
 
-const MAGIC: [u8; 8] = *b"CGNATFI1";
-const CHECKSUM_BYTES: usize = 32;
-/// A tag, and the number of fine chunks.
-const HEADER_BYTES: usize = 16 + 4;
-/// A length and a tag.
-const FINE_BYTES: usize = 2;
+/// The index is written in so many parts, so that only one part of it is in memory.
+const INDEX_PARTS: u8 = 16;
 
 /// Chunks of earlier comparisons that stay in any case.
 const KEPT_CHUNKS_MAX: usize = 1 << 16;
@@ -28,19 +28,6 @@ const READ_BYTES_MAX: u64 = 1 << 18;
 const HELD_BYTES_MAX: usize = 1 << 18;
 /// Bytes between two chunks that are read as well, because another call costs more.
 const GAP_BYTES_MAX: u64 = 1 << 12;
-
-/// Where the fine chunks of a chunk are.
-#[derive(Clone, Copy, Debug)]
-struct Place {
-    offset: u64,
-    count: u32,
-}
-
-impl Place {
-    fn end(self) -> u64 {
-        self.offset + u64::from(self.count) * FINE_BYTES as u64
-    }
-}
 
 /// The memory with which one thread reads chunks, one portion after the other.
 #[derive(Default)]
@@ -106,7 +93,8 @@ impl ExpansionsWriter {
             return Ok(());
         }
         let count = u32::try_from(fine.len() / FINE_BYTES).expect("a chunk has a few thousand fine chunks");
-        self.places.insert(tag, Place { offset: self.end + HEADER_BYTES as u64, count });
+        let check = crc32fast::hash(fine);
+        self.places.insert(tag, Place { offset: self.end + HEADER_BYTES as u64, count, check });
         self.write(&tag.0)?;
         self.write(&count.to_le_bytes())?;
         self.write(fine)
@@ -132,6 +120,24 @@ impl ExpansionsWriter {
         if self.held.len() < HELD_BYTES_MAX { Ok(()) } else { self.write_held() }
     }
 
+    /// Writes where each chunk is, in the order of the tags, and a footer that says where this index is.
+    fn write_index(&mut self) -> Result<(), Error> {
+        let (start, mut hasher) = (self.end, blake3::Hasher::new());
+        for part in 0..INDEX_PARTS {
+            let is_here = |tag: &Tag| tag.0[0] / (u8::MAX / INDEX_PARTS + 1) == part;
+            let mut rows: Vec<(Tag, Place)> =
+                self.places.iter().filter(|(tag, _)| is_here(tag)).map(|(tag, place)| (*tag, *place)).collect();
+            rows.sort_unstable_by_key(|(tag, _)| tag.0);
+            for (tag, place) in rows {
+                let row = chunk_file::row(&tag, place);
+                hasher.update(&row);
+                self.write(&row)?;
+            }
+        }
+        let rows = (self.end - start) / ROW_BYTES as u64;
+        self.write(&Footer { start, rows, hash: *hasher.finalize().as_bytes() }.to_bytes())
+    }
+
     fn write_held(&mut self) -> Result<(), Error> {
         self.hasher.update(&self.held);
         self.file.write_all(&self.held).map_err(Error::state(self.draft.path()))?;
@@ -142,6 +148,7 @@ impl ExpansionsWriter {
     /// Puts the file in its place; with `sync` it is on the disk then.
     pub(super) fn finish(mut self, sync: bool) -> Result<Expansions, Error> {
         let path = self.draft.path().to_owned();
+        self.write_index()?;
         self.write_held()?;
         self.file.write_all(self.hasher.finalize().as_bytes()).map_err(Error::state(&path))?;
         self.draft.finish(sync).map_err(Error::state(&path))?;
@@ -155,9 +162,9 @@ impl Expansions {
     pub(super) fn open(path: &Path) -> Result<Expansions, Error> {
         let read = || -> io::Result<HashMap<Tag, Place>> {
             let file = File::open(path)?;
-            let damaged = || io::Error::new(io::ErrorKind::InvalidData, "it is damaged");
-            let end = file.metadata()?.len().checked_sub(CHECKSUM_BYTES as u64).ok_or_else(damaged)?;
-            let hashed = Hashed { file, left: end, hasher: blake3::Hasher::new() };
+            let all = file.metadata()?.len().checked_sub(CHECKSUM_BYTES as u64).ok_or_else(damaged)?;
+            let end = Footer::read(&file)?.start;
+            let hashed = Hashed { file, left: all, hasher: blake3::Hasher::new() };
             let mut input = BufReader::with_capacity(HELD_BYTES_MAX, hashed);
             let (mut magic, mut header) = ([0; 8], [0; HEADER_BYTES]);
             input.read_exact(&mut magic)?;
@@ -167,14 +174,15 @@ impl Expansions {
                 input.read_exact(&mut header)?;
                 let (tag, count) = header.split_first_chunk().expect("a header begins with a tag");
                 let count = u32::from_le_bytes(count.try_into().expect("a count has four bytes"));
-                let place = Place { offset: offset + HEADER_BYTES as u64, count };
+                let mut place = Place { offset: offset + HEADER_BYTES as u64, count, check: 0 };
                 if place.end() > end {
                     return Err(damaged());
                 }
+                place.check = pass_over(&mut input, place.end() - place.offset)?;
                 places.insert(Tag(*tag), place);
-                pass_over(&mut input, place.end() - place.offset)?;
                 offset = place.end();
             }
+            pass_over(&mut input, all.checked_sub(offset).ok_or_else(damaged)?)?;
             let Hashed { mut file, hasher, .. } = input.into_inner();
             let mut checksum = [0; CHECKSUM_BYTES];
             file.read_exact(&mut checksum)?;
@@ -255,7 +263,7 @@ impl Expansions {
 
     /// The fine chunks of a chunk, if it was cut again.
     pub(super) fn get(&self, tag: &Tag) -> Result<Option<Vec<FineChunk>>, Error> {
-        let Some(Place { offset, count }) = self.places.get(tag) else { return Ok(None) };
+        let Some(Place { offset, count, .. }) = self.places.get(tag) else { return Ok(None) };
         let mut bytes = vec![0; FINE_BYTES * *count as usize];
         self.file.read_exact_at(&mut bytes, *offset).map_err(Error::state(&self.path))?;
         Ok(Some(fine_chunks(&bytes).collect()))
@@ -278,21 +286,20 @@ impl io::Read for Hashed {
     }
 }
 
-fn pass_over(input: &mut impl BufRead, mut bytes: u64) -> io::Result<()> {
+/// Reads on without keeping anything: the CRC-32 of what was there.
+fn pass_over(input: &mut impl BufRead, mut bytes: u64) -> io::Result<u32> {
+    let mut check = crc32fast::Hasher::new();
     while bytes > 0 {
-        let here = input.fill_buf()?.len().min(in_memory(bytes));
+        let held = input.fill_buf()?;
+        let here = held.len().min(in_memory(bytes));
         if here == 0 {
             return Err(io::ErrorKind::UnexpectedEof.into());
         }
+        check.update(&held[..here]);
         input.consume(here);
         bytes -= here as u64;
     }
-    Ok(())
-}
-
-fn fine_chunks(bytes: &[u8]) -> impl Iterator<Item = FineChunk> {
-    let fine = |[length_bytes, tag]: &[u8; FINE_BYTES]| FineChunk { tag: *tag, length_bytes: *length_bytes };
-    bytes.as_chunks::<FINE_BYTES>().0.iter().map(fine)
+    Ok(check.finalize())
 }
 
 /// A number of bytes that are read at once.

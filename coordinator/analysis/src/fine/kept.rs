@@ -5,7 +5,7 @@ use cognate_proto::name::ScanId;
 use cognate_storage::store::ScanStep;
 
 use super::FineFiles;
-use super::expansions::Expansions;
+use super::lookup::Lookup;
 use crate::analyser::Analyser;
 use crate::error::Error;
 
@@ -14,9 +14,9 @@ use crate::error::Error;
 #[derive(Debug)]
 pub struct KeptFineChunks {
     /// Those of the layer itself.
-    own: Option<Expansions>,
+    own: Option<Lookup>,
     /// Those of other scans.
-    opened: Vec<Expansions>,
+    opened: Vec<Lookup>,
     /// Files that are not opened yet, the next one last.
     files: Vec<FineFiles>,
 }
@@ -30,9 +30,9 @@ impl KeptFineChunks {
     /// The fine chunks of a chunk, if the layer itself has them.
     ///
     /// # Errors
-    /// Fails if a file that was intact when it was opened cannot be read.
+    /// Fails if a file with an intact index cannot be read, or what the index names is damaged.
     pub fn get_own(&self, tag: &Tag) -> Result<Option<Vec<FineChunk>>, Error> {
-        Ok(self.own.as_ref().map(|own| own.get(tag)).transpose()?.flatten())
+        Ok(self.own.as_ref().map(|own| looked_up(own, tag)).transpose()?.flatten())
     }
 
     /// The fine chunks of a chunk, if any scan has them.
@@ -40,15 +40,15 @@ impl KeptFineChunks {
     /// # Errors
     /// See [`get_own`](KeptFineChunks::get_own).
     pub fn get(&mut self, tag: &Tag) -> Result<Option<Vec<FineChunk>>, Error> {
-        for expansions in self.own.iter().chain(&self.opened) {
-            if let Some(fine) = expansions.get(tag)? {
+        for kept in self.own.iter().chain(&self.opened) {
+            if let Some(fine) = looked_up(kept, tag)? {
                 return Ok(Some(fine));
             }
         }
         while let Some(files) = self.files.pop() {
-            let Some(expansions) = opened(&files) else { continue };
-            let found = expansions.get(tag)?;
-            self.opened.push(expansions);
+            let Some(kept) = opened(&files) else { continue };
+            let found = looked_up(&kept, tag)?;
+            self.opened.push(kept);
             if found.is_some() {
                 return Ok(found);
             }
@@ -57,12 +57,17 @@ impl KeptFineChunks {
     }
 }
 
-/// The fine chunks in a file, if it is there and intact.
-fn opened(files: &FineFiles) -> Option<Expansions> {
+/// The fine chunks of a chunk in a file. Damage is no fault of the result: what it says without them is shown, with the reason.
+fn looked_up(kept: &Lookup, tag: &Tag) -> Result<Option<Vec<FineChunk>>, Error> {
+    kept.get(tag).map_err(|error| Error::Refused(format!("the fine chunks of the scan cannot be used: {error}")))
+}
+
+/// A file in which chunks are looked up, if it is there and its index is intact.
+fn opened(files: &FineFiles) -> Option<Lookup> {
     if !files.has_chunks() {
         return None;
     }
-    let opened = Expansions::open(&files.expansions);
+    let opened = Lookup::open(&files.expansions);
     opened.inspect_err(|error| tracing::info!(%error, "fine chunks of a scan are not used")).ok()
 }
 

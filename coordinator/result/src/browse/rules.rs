@@ -55,6 +55,17 @@ impl Browse {
     /// As [`Browse::clusters`], or if the clusters have too many documents.
     pub fn bulk(&self, filter: &ClusterFilter, rule: &BulkRule) -> Result<Bulk, Error> {
         let condition = self.condition(filter)?;
+        let too_many = || {
+            Error::Invalid(format!(
+                "`filter`: a rule decides about {DOCUMENTS_MAX} documents at most: choose fewer clusters"
+            ))
+        };
+        // Counted first: reading more than a rule decides about takes a second.
+        let sql = format!("SELECT coalesce(sum(k.documents), 0) FROM cluster k WHERE {}", condition.sql);
+        let counted = self.collect(&sql, params_from_iter(condition.values.clone()), |row| row.get::<_, u64>(0))?;
+        if counted.iter().any(|count| *count > DOCUMENTS_MAX as u64) {
+            return Err(too_many());
+        }
         let sql = format!(
             "SELECT c.cluster, r.site, r.repository, d.path, d.modified
              FROM content c JOIN document d ON d.content = c.id JOIN root r ON r.id = d.root
@@ -78,9 +89,7 @@ impl Browse {
             Ok(Of { cluster: row.get(0)?, located, path })
         })?;
         if documents.len() > DOCUMENTS_MAX {
-            return Err(Error::Invalid(format!(
-                "`filter`: a rule decides about {DOCUMENTS_MAX} documents at most: choose fewer clusters"
-            )));
+            return Err(too_many());
         }
         let mut bulk = Bulk::default();
         for of_cluster in documents.chunk_by(|a, b| a.cluster == b.cluster) {

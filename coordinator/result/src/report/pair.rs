@@ -9,6 +9,9 @@ use rusqlite::{OptionalExtension as _, params};
 use super::{ClusterDocument, LinkRow, Report, path_of, time};
 use crate::error::Error;
 
+/// Rows of one document follow each other: one for each view.
+const VIEWS_MAX: i64 = 3;
+
 /// A document as a result has it.
 #[derive(Clone, Debug)]
 pub struct Found {
@@ -65,14 +68,15 @@ impl Report {
     /// Fails if the file cannot be read; so for every method below.
     pub fn find(&self, site: &str, repository: &str, path: &[u8]) -> Result<Option<Found>, Error> {
         let read = || -> rusqlite::Result<Option<Found>> {
+            let Some(first) = self.first_row(site, repository, path)? else { return Ok(None) };
             let sql =
                 "SELECT d.layer, d.content, c.digest, c.size_bytes, c.payload_bytes, c.documents, c.cluster, k.name,
                               d.modified, d.status
                        FROM document d JOIN root r ON r.id = d.root LEFT JOIN content c ON c.id = d.content
                             LEFT JOIN cluster k ON k.id = c.cluster
-                       WHERE r.site = ? AND r.repository = ? AND d.path = ? ORDER BY d.layer";
+                       WHERE d.id BETWEEN ?4 AND ?4 + ?5 AND r.site = ?1 AND r.repository = ?2 AND d.path = ?3 ORDER BY d.layer";
             let mut statement = self.connection.prepare(sql)?;
-            let mut rows = statement.query(params![site, repository, path])?;
+            let mut rows = statement.query(params![site, repository, path, first, VIEWS_MAX])?;
             let mut found: Option<Found> = None;
             while let Some(row) = rows.next()? {
                 let (shown, path_escaped) = path_of(path);
@@ -111,6 +115,44 @@ impl Report {
             Ok(found)
         };
         read().map_err(|error| self.failed(error))
+    }
+
+    /// The first row of a document, by bisection: rows are in the order of site, repository and path, and nothing else in the file
+    /// finds a path.
+    fn first_row(&self, site: &str, repository: &str, path: &[u8]) -> rusqlite::Result<Option<i64>> {
+        let sql =
+            "SELECT d.id, r.site, r.repository, d.path FROM document d JOIN root r ON r.id = d.root WHERE d.id >= ?
+                   ORDER BY d.id LIMIT 1";
+        let mut statement = self.connection.prepare(sql)?;
+        let mut at = |id: i64| {
+            let row = |row: &rusqlite::Row<'_>| {
+                let place: (String, String, Vec<u8>) = (row.get(1)?, row.get(2)?, row.get(3)?);
+                Ok((row.get::<_, i64>(0)?, place))
+            };
+            statement.query_row([id], row).optional()
+        };
+        let ends = "SELECT coalesce(min(id), 0), coalesce(max(id), -1) FROM document";
+        let (mut from, mut to): (i64, i64) =
+            self.connection.query_row(ends, [], |row| Ok((row.get(0)?, row.get(1)?)))?;
+        to += 1;
+        let wanted = (site, repository, path);
+        let is_before =
+            |place: &(String, String, Vec<u8>)| (place.0.as_str(), place.1.as_str(), place.2.as_slice()) < wanted;
+        while from < to {
+            let middle = from + (to - from) / 2;
+            match at(middle)? {
+                Some((id, place)) if is_before(&place) => from = id + 1,
+                Some(_) | None => to = middle,
+            }
+        }
+        if let Some((id, place)) = at(from)?
+            && (place.0.as_str(), place.1.as_str(), place.2.as_slice()) == wanted
+        {
+            return Ok(Some(id));
+        }
+        // A document that is not there is rarely asked for; every row is then looked at.
+        let sql = "SELECT min(d.id) FROM document d JOIN root r ON r.id = d.root WHERE r.site = ? AND r.repository = ? AND d.path = ?";
+        self.connection.query_row(sql, params![site, repository, path], |row| row.get(0))
     }
 
     /// The tags that were set aside under a view.
