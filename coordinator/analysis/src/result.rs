@@ -6,7 +6,7 @@ use std::path::Path;
 
 use cognate_durable::whole::{Draft, sync_folder};
 use cognate_fingerprint::{Verification, View};
-use cognate_proto::options::{Precision, Refine, ScanView};
+use cognate_proto::options::{Precision, Refine, ScanOptions, ScanView};
 use cognate_similarity::ContentIndex;
 use rusqlite::{Connection, params};
 
@@ -228,6 +228,7 @@ impl Writer {
                 first.method.capabilities().verified_by.map(Verification::name),
             ],
         )?;
+        self.selection(&spec.options)?;
         for missing in &row.missing {
             self.connection.execute(
                 "INSERT INTO missing VALUES (?,?,?,?)",
@@ -243,6 +244,19 @@ impl Writer {
             Some(refine) => self.refined(refine, publication),
             None => Ok(()),
         }
+    }
+
+    fn selection(&self, options: &ScanOptions) -> rusqlite::Result<()> {
+        let of =
+            |kind: &'static str, patterns: &[String]| patterns.iter().map(move |value| (kind, value.clone())).collect();
+        let mut rows: Vec<(&str, String)> = of("include", &options.include);
+        rows.extend::<Vec<_>>(of("exclude", &options.exclude));
+        rows.extend(options.size_max_bytes.map(|bytes| ("size_max", bytes.to_string())));
+        rows.extend(options.follow.then(|| ("follow", "true".to_owned())));
+        for (kind, value) in rows {
+            self.connection.execute("INSERT INTO selection VALUES (?,?)", params![kind, value])?;
+        }
+        Ok(())
     }
 
     fn refined(&self, refine: &Refine, publication: &Publication<'_>) -> rusqlite::Result<()> {

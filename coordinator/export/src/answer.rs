@@ -1,7 +1,8 @@
 //! The answer of a result in sentences: how much of each side is also at the other, and for two repositories what became of
 //! the documents of each. Pages, HTML and workbooks begin with it.
 
-use cognate_result::report::{ChangesRow, OverlapSection, Report, ScanSection, SiteSection};
+use cognate_proto::path::printable;
+use cognate_result::report::{AlignmentRow, ChangesRow, FolderPlace, OverlapSection, Report, ScanSection, SiteSection};
 
 use crate::human::{bytes, count, percent};
 use crate::overlap::total;
@@ -14,7 +15,47 @@ const SIDES_MAX: usize = 3;
 /// # Errors
 /// Fails if it cannot be read.
 pub fn of(report: &Report) -> crate::Result<Vec<String>> {
-    Ok(sentences(&report.scan()?, &report.sites()?, &report.overlap()?, &report.changes()?))
+    let mut all = sentences(&report.scan()?, &report.sites()?, &report.overlap()?, &report.changes()?);
+    let aligned = report.alignment_rows()?;
+    all.extend(moved_folders(&aligned, aligned.len() as u64));
+    Ok(all)
+}
+
+/// Folders that a sentence names.
+const FOLDERS_MAX: usize = 3;
+
+/// The folders that are at another path at the other side, those with most documents first. `all` is their number; `rows` has
+/// at least those with most documents.
+pub fn moved_folders(rows: &[AlignmentRow], all: u64) -> Option<String> {
+    let mut moved: Vec<&AlignmentRow> = rows.iter().collect();
+    moved.sort_by_key(|row| std::cmp::Reverse(row.documents));
+    let first = moved.first()?;
+    let name = |path: &str| match path.is_empty() {
+        true => "the root".to_owned(),
+        false => printable(path.as_bytes()).into_owned(),
+    };
+    let shown: Vec<String> = moved
+        .iter()
+        .take(FOLDERS_MAX)
+        .map(|row| {
+            let documents = if row.documents == 1 { "document" } else { "documents" };
+            format!("{} is {} ({} {documents})", name(&row.a.path), name(&row.b.path), count(row.documents))
+        })
+        .collect();
+    let rest = all.saturating_sub(FOLDERS_MAX as u64);
+    let rest = if rest > 0 { format!("; and {} more", count(rest)) } else { String::new() };
+    let place = |place: &FolderPlace| match place.repository.as_str() {
+        "main" => place.site.clone(),
+        repository => format!("{}/{repository}", place.site),
+    };
+    let (folders, are) = if all == 1 { ("folder", "is") } else { ("folders", "are") };
+    Some(format!(
+        "{} {folders} of {} {are} at another path at {}: {}{rest}.",
+        count(all),
+        place(&first.a),
+        place(&first.b),
+        shown.join("; "),
+    ))
 }
 
 /// The same from rows that were read already.
@@ -73,6 +114,31 @@ fn change(row: &ChangesRow) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn moved_folders_are_named_by_their_documents_and_the_rest_is_counted() {
+        let place = |path: &str, site: &str| FolderPlace {
+            path: path.to_owned(),
+            path_escaped: None,
+            repository: "main".to_owned(),
+            site: site.to_owned(),
+        };
+        let row = |a: &str, b: &str, documents| AlignmentRow {
+            a: place(a, "old"),
+            b: place(b, "new"),
+            documents,
+            given: false,
+        };
+        let rows = [row("f", "g", 1), row("core", "_core", 172), row("", "src", 9), row("x", "y", 2)];
+        assert_eq!(
+            moved_folders(&rows, 4).unwrap(),
+            "4 folders of old are at another path at new: core is _core (172 documents); the root is src (9 documents); x is y (2 \
+             documents); and 1 more."
+        );
+        let one = moved_folders(&rows[..1], 1).unwrap();
+        assert_eq!(one, "1 folder of old is at another path at new: f is g (1 document).");
+        assert!(moved_folders(&[], 0).is_none());
+    }
 
     #[test]
     fn what_became_of_the_documents_is_one_sentence() {

@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use cognate_result::report::{OverlapSection, Ratio, Report, SiteSection};
+use cognate_result::report::{OverlapSection, Ratio, Report, SelectionSection, SiteSection};
 
 /// The overlap of one with another.
 #[derive(Clone, Copy, Debug)]
@@ -125,6 +125,21 @@ pub(crate) fn by_status(sites: &[SiteSection]) -> Vec<(&'static str, u64)> {
     STATUSES.iter().map(|status| (*status, sum(status))).collect()
 }
 
+/// The choice of documents in words.
+pub(crate) fn selected(selection: &SelectionSection) -> String {
+    let listed = |patterns: &[String]| cognate_proto::name::one_line(&patterns.join(", "));
+    let mut parts = Vec::new();
+    if !selection.include.is_empty() {
+        parts.push(format!("documents that match {}", listed(&selection.include)));
+    }
+    if !selection.exclude.is_empty() {
+        parts.push(format!("none that match {}", listed(&selection.exclude)));
+    }
+    parts.extend(selection.size_max_bytes.map(|bytes| format!("none larger than {}", crate::human::bytes(bytes))));
+    parts.extend(selection.follow.map(|_| "symbolic links followed".to_owned()));
+    parts.join("; ")
+}
+
 /// The options of a scan, as pairs of words.
 pub(crate) fn parameters(report: &Report) -> crate::Result<Vec<(&'static str, String)>> {
     use crate::human::{bytes, count};
@@ -152,6 +167,7 @@ pub(crate) fn parameters(report: &Report) -> crate::Result<Vec<(&'static str, St
     if let Some(cluster) = &scan.cluster {
         options.push(("Clusters", cluster.clone()));
     }
+    options.extend(scan.selection.as_ref().map(|selection| ("Only", selected(selection))));
     if scan.across_only {
         options.push(("Counted", "only what crosses sites (parties, where there are several)".to_owned()));
     }

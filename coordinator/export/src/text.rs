@@ -17,12 +17,13 @@ use cognate_result::report::{FineRepository, FolderPlace, FolderSection, Report,
 use self::places::{Change, Places};
 use self::sets::{write_clusters, write_identical};
 use self::views::{Words, shown};
+use crate::answer::moved_folders;
 use crate::contradicted::{CONTRADICTED, contradicted};
 use crate::expected::expected_error;
 use crate::frames::frames;
 use crate::human::{self, bytes, count, percent};
 use crate::legend;
-use crate::overlap::total;
+use crate::overlap::{selected, total};
 use crate::recognised;
 
 /// Writes the report, with at most `limit` rows a list; 0: all. Tables fit in `columns`.
@@ -74,6 +75,9 @@ fn write_answer(report: &Report, words: &Words, sites: &[SiteSection], out: &mut
     }
     write_contradicted(sites, out)?;
     write_refined(&scan, out)?;
+    if let Some(selection) = &scan.selection {
+        writeln!(out, "ONLY: {}.\n", selected(selection))?;
+    }
     write_fine(&scan, out)?;
     let documents = format!(" {}", words.titles[1]);
     let mut headings = vec!["SITE", &documents];
@@ -88,25 +92,12 @@ fn write_answer(report: &Report, words: &Words, sites: &[SiteSection], out: &mut
         row
     });
     writeln!(out, "{}\n", words.table(&headings, rows))?;
-    for row in report.overlap()? {
-        let size = words.size(row.view.as_deref());
-        for (from, to, documents, shared) in [
-            (&row.a, &row.b, row.documents_a, row.shared_bytes_a),
-            (&row.b, &row.a, row.documents_b, row.shared_bytes_b),
-        ] {
-            let (all_documents, all_bytes) = total(sites, &row, from, &scan.view);
-            writeln!(
-                out,
-                "In common     {} of {from} ({} of {}{}) is also at {to}; {} of its {} {} have a copy or a relative there",
-                percent(shared, all_bytes),
-                bytes(shared),
-                bytes(all_bytes),
-                size.what,
-                count(documents),
-                count(all_documents),
-                words.documents,
-            )?;
-        }
+    write_in_common(report, words, sites, &scan, out)?;
+    if sites.len() == 2
+        && let aligned = report.alignment_rows()?
+        && let Some(sentence) = moved_folders(&aligned, aligned.len() as u64)
+    {
+        writeln!(out, "Moved         {sentence}")?;
     }
     write_expected_error(&scan, out)?;
     write_templates(report, &scan, out)?;
@@ -155,6 +146,44 @@ fn write_answer(report: &Report, words: &Words, sites: &[SiteSection], out: &mut
         },
     )?;
     Ok(())
+}
+
+/// The share of each side that is also at the other. A party with one site has the figures of this site, which are told once.
+fn write_in_common(
+    report: &Report,
+    words: &Words,
+    sites: &[SiteSection],
+    scan: &ScanSection,
+    out: &mut impl Write,
+) -> crate::Result<()> {
+    let mut lines = Vec::new();
+    for row in report.overlap()? {
+        let size = words.size(row.view.as_deref());
+        for (from, to, documents, shared) in [
+            (&row.a, &row.b, row.documents_a, row.shared_bytes_a),
+            (&row.b, &row.a, row.documents_b, row.shared_bytes_b),
+        ] {
+            let (all_documents, all_bytes) = total(sites, &row, from, &scan.view);
+            // Two sites without a text have nothing to share of it.
+            if all_documents == 0 {
+                continue;
+            }
+            let line = format!(
+                "In common     {} of {from} ({} of {}{}) is also at {to}; {} of its {} {} have a copy or a relative there",
+                percent(shared, all_bytes),
+                bytes(shared),
+                bytes(all_bytes),
+                size.what,
+                count(documents),
+                count(all_documents),
+                words.documents,
+            );
+            if !lines.contains(&line) {
+                lines.push(line);
+            }
+        }
+    }
+    Ok(lines.iter().try_for_each(|line| writeln!(out, "{line}"))?)
 }
 
 /// Says how far the shares are from the truth.
@@ -305,8 +334,9 @@ fn write_alignment(report: &Report, [a, b]: [&str; 2], limit: usize, out: &mut i
 
 /// Folders whose documents are elsewhere at the other site.
 fn write_moved(report: &Report, words: &Words, limit: usize, out: &mut impl Write) -> crate::Result<()> {
-    let title = format!("MOVED OR COPIED {}", words.folders[1]);
     let alignment = report.alignment()?;
+    let other = if alignment.is_empty() { "" } else { "OTHER " };
+    let title = format!("{other}MOVED OR COPIED {}", words.folders[1]);
     let is_moved = |pair: &FolderSection| {
         pair.a.path != pair.b.path && alignment.opposite(0, pair.a.path.as_bytes()) != pair.b.path.as_bytes()
     };
@@ -326,15 +356,34 @@ fn write_pairs(
     limit: usize,
     out: &mut impl Write,
 ) -> crate::Result<()> {
-    let (mut list, best) = (Cut::new(limit), BestView::of(report)?);
+    let (mut list, mut slight, best) = (Cut::new(limit), 0, BestView::of(report)?);
     report.folders::<Error>(|pair| {
-        if is_listed(&pair) && best.is_of(&pair) {
+        if !is_listed(&pair) || !best.is_of(&pair) {
+            return Ok(());
+        }
+        if limit != usize::MAX && has_little(&pair) {
+            slight += 1;
+        } else {
             list.push(|| folder_row(&pair, words));
         }
         Ok(())
     })?;
     let documents = format!(" {}", words.titles[1]);
-    list.write(words, title, &[words.folders[0], "ALSO AT", &documents, " BYTES", "AS"], out)
+    if list.all == 0 && slight > 0 {
+        writeln!(out, "\n{title}: 0")?;
+    }
+    list.write(words, title, &[words.folders[0], "ALSO AT", &documents, " BYTES", "AS"], out)?;
+    write_rest(slight, "with less than a tenth in common", out)
+}
+
+/// True for two folders of which neither has a tenth of its documents or bytes at the other: a document moved, not a folder.
+fn has_little(pair: &FolderSection) -> bool {
+    let little = |part: u64, all: u64| part * 10 < all;
+    pair.relation == "overlaps"
+        && little(pair.documents_a, pair.documents_total_a)
+        && little(pair.documents_b, pair.documents_total_b)
+        && little(pair.shared_bytes_a, pair.bytes_a)
+        && little(pair.shared_bytes_b, pair.bytes_b)
 }
 
 /// Of two folders that have documents in common under both views, the view that matches more of them.

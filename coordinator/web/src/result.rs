@@ -24,7 +24,7 @@ use axum::routing::get;
 use cognate_proto::name::ScanId;
 
 use crate::{Fields, Page, PageError, Pages, Person, Shown, filters, html, scan_id};
-use cognate_export::answer::sentences;
+use cognate_export::answer::{moved_folders, sentences};
 use cognate_export::contradicted::{CONTRADICTED, contradicted};
 use cognate_export::expected::expected_error;
 use cognate_export::legend::{CHANGES, RECOGNISED};
@@ -173,10 +173,12 @@ async fn landing(person: Person, Path(id): Path<String>, fields: Fields) -> Show
     let samples = blocking(move || Ok(asking.pages.service.review(&asking.operator, id)?.samples)).await?;
     summary.scan.samples = samples.iter().map(SampleSection::of).collect();
     let is_log = fields.is_set("log");
+    let mut answer = sentences(&summary.scan, &summary.sites, &summary.overlap, &summary.changes);
+    answer.extend(moved_folders(&summary.aligned, summary.aligned_count));
     html(&Landing {
         page: person.page("scans"),
         id,
-        answer: sentences(&summary.scan, &summary.sites, &summary.overlap, &summary.changes),
+        answer,
         title: if name.is_empty() { title(&summary.sites) } else { format!("{name}: {}", title(&summary.sites)) },
         statuses: statuses(&summary),
         redundant_bytes: summary.identical.iter().map(|totals| totals.wasted_bytes).sum(),

@@ -89,6 +89,12 @@ CREATE TABLE refined (
   changed INTEGER NOT NULL            -- of them, gone or not what they were: left out
 );
 
+-- Which documents the scan chose: a row for each pattern and bound; none where it chose all.
+CREATE TABLE selection (
+  kind TEXT NOT NULL,                 -- include, exclude, size_max, follow
+  value TEXT NOT NULL
+);
+
 -- The tags that were set aside and occur here, ascending.
 CREATE TABLE set_aside (
   tag BLOB NOT NULL,

@@ -111,7 +111,8 @@ impl Browse {
             }
             Ok(())
         })?;
-        let aligned = report.alignment_rows()?;
+        let mut aligned = report.alignment_rows()?;
+        aligned.sort_by_key(|row| std::cmp::Reverse(row.documents));
         let folders = report.folder_page(FIRST_ROWS, 0)?;
         let first = Window { page: 0, rows: FIRST_ROWS as u64 };
         Ok(Summary {

@@ -4,7 +4,7 @@ use rusqlite::Row;
 
 use super::{
     Counts, FineRepository, FineSection, LayerRow, MissingRow, Ratio, Report, RunSection, RunSite, ScanSection,
-    SetAsideRow, SiteSection, hex, time,
+    SelectionSection, SetAsideRow, SiteSection, hex, time,
 };
 use crate::error::Error;
 
@@ -36,6 +36,7 @@ impl Report {
         let param = layers.first().and_then(|layer| layer.param.clone());
         let precision: Option<String> = self.one("SELECT precision FROM layer ORDER BY number", |row| row.get(0))?;
         let fine = self.fine()?;
+        let selection = self.selection()?;
         let parties: u64 = self.one("SELECT count(DISTINCT party) FROM root", |row| row.get(0))?;
         self.one("SELECT * FROM scan", |row| {
             let keyed: bool = row.get("keyed")?;
@@ -61,6 +62,7 @@ impl Report {
                 refines,
                 run: Some(run),
                 samples: self.samples.clone(),
+                selection,
                 slice: self.slice.clone(),
                 status: row.get("status")?,
                 templates_digest,
@@ -68,6 +70,23 @@ impl Report {
                 view: row.get("view")?,
             })
         })
+    }
+
+    fn selection(&self) -> Result<Option<SelectionSection>, Error> {
+        let mut selection = SelectionSection::default();
+        let rows = self.collect("SELECT kind, value FROM selection ORDER BY rowid", |row| {
+            Ok((row.get::<_, String>(0)?, row.get::<_, String>(1)?))
+        })?;
+        for (kind, value) in rows {
+            match kind.as_str() {
+                "include" => selection.include.push(value),
+                "exclude" => selection.exclude.push(value),
+                "size_max" => selection.size_max_bytes = value.parse().ok(),
+                "follow" => selection.follow = Some(true),
+                _ => {}
+            }
+        }
+        Ok(Some(selection).filter(|selection| *selection != SelectionSection::default()))
     }
 
     /// The pairs of all layers that were measured by fine chunks.

@@ -120,6 +120,10 @@ impl Viewer {
         if let Some(run) = &mut scan.run {
             run.sites.retain(|row| is_own(&row.site));
         }
+        // Patterns may name folders of another party.
+        if self.is_bound() && !sites.iter().all(|row| is_own(&row.site)) {
+            scan.selection = None;
+        }
         self.missing(&mut scan.missing, is_own);
     }
 

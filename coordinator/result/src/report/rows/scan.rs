@@ -66,6 +66,9 @@ pub struct ScanSection {
     /// What blind samples of its links say.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub samples: Vec<crate::report::SampleSection>,
+    /// Which documents the scan chose; absent where it chose all, and for people who do not see all of the scan.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub selection: Option<SelectionSection>,
     /// The site of a slice; absent in the complete report.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub slice: Option<String>,
@@ -79,6 +82,23 @@ pub struct ScanSection {
     pub verified_by: Option<String>,
     /// `raw`, `text` or `both`.
     pub view: String,
+}
+
+/// The choice of documents.
+#[derive(Clone, Default, PartialEq, Eq, Serialize, Debug)]
+pub struct SelectionSection {
+    /// Patterns of documents that were left out.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub exclude: Vec<String>,
+    /// Set if targets of symbolic links were read.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub follow: Option<bool>,
+    /// Patterns of the documents that were read; empty: all.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub include: Vec<String>,
+    /// The size of the largest document that was read.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub size_max_bytes: Option<u64>,
 }
 
 /// The pairs that were measured by fine chunks.
