@@ -3,6 +3,7 @@
 mod audit;
 mod changes;
 mod documents;
+mod printed;
 pub(crate) mod source;
 
 use std::path::{Path, PathBuf};
@@ -42,7 +43,8 @@ use crate::stop::Stop;
   cognate report latest --since 3f2a
   cognate report result.sqlite --format html -o report.html   # a result that compare wrote
   cognate report audit latest --format html -o audit.html   # signed: what an auditor reads
-  cognate report verify audit.html")]
+  cognate report verify audit.html
+  cognate report verify audit.html --printed audit.pdf      # the PDF says what the signed page says")]
 pub(crate) struct ReportArgs {
     /// A scan: its id, the beginning of it, or `latest`; a file that --format sqlite wrote; or `audit` or `verify`
     scan: String,
@@ -83,6 +85,9 @@ pub(crate) struct ReportArgs {
     /// Only the documents of this site, and the sets, clusters and folders with one of them
     #[arg(long = "site", value_name = "NAME")]
     slice: Option<String>,
+    /// With `verify`: a PDF that a browser printed of the signed page; checks that it has the same words in the same order
+    #[arg(long, value_name = "PDF")]
+    printed: Option<PathBuf>,
     #[command(flatten)]
     operator: OperatorArg,
 }
@@ -123,7 +128,7 @@ fn statuses(requested: &[String]) -> anyhow::Result<Vec<String>> {
 /// Runs the command.
 pub(crate) fn run(args: &ReportArgs) -> anyhow::Result<Exit> {
     match (args.scan.as_str(), &args.file) {
-        ("verify", Some(file)) => return verify(file, &args.operator),
+        ("verify", Some(file)) => return verify(file, args),
         ("audit", Some(scan)) => return block_on(audited(args, &scan.to_string_lossy())),
         ("audit", None) => return Err(usage("name the scan: cognate report audit SCAN --format html -o FILE")),
         ("verify", None) => return Err(usage("name the report: cognate report verify FILE")),
@@ -131,6 +136,9 @@ pub(crate) fn run(args: &ReportArgs) -> anyhow::Result<Exit> {
             return Err(usage(format!("`{}` is one word too many: name the output with -o FILE", file.display())));
         }
         (_, None) => {}
+    }
+    if args.printed.is_some() {
+        return Err(usage("--printed belongs to verify: cognate report verify FILE --printed PDF"));
     }
     args.output.check_for(args.format)?;
     statuses(&args.status)?;
@@ -186,10 +194,16 @@ async fn audited(args: &ReportArgs, scan: &str) -> anyhow::Result<Exit> {
 }
 
 /// Checks the digest of a JSON report, or the signature of a signed report.
-fn verify(file: &Path, operator: &OperatorArg) -> anyhow::Result<Exit> {
+fn verify(file: &Path, args: &ReportArgs) -> anyhow::Result<Exit> {
     let bytes = std::fs::read(file).with_context(|| format!("`{}` cannot be read", file.display()))?;
-    if let Some(exit) = audit::verify(file, &bytes, operator)? {
+    if let Some(exit) = audit::verify(file, &bytes, &args.operator)? {
+        if let Some(printed) = &args.printed {
+            printed::check(file, printed)?;
+        }
         return Ok(exit);
+    }
+    if args.printed.is_some() {
+        return Err(usage(format!("`{}` is no signed page that --printed could be compared with", file.display())));
     }
     let report: Value =
         serde_json::from_slice(&bytes).with_context(|| format!("`{}` is not a report in JSON", file.display()))?;

@@ -30,6 +30,8 @@ const DOWNLOADS: &str = "downloads";
 /// The keys that have no letter, as the driver knows them.
 pub const ENTER: &str = "\u{e007}";
 /// See [`ENTER`].
+pub const TAB: &str = "\u{e004}";
+/// See [`ENTER`].
 pub const END: &str = "\u{e010}";
 
 /// A browser, and the driver that it hangs on.
@@ -382,6 +384,25 @@ impl Browser {
             }
         }
     }
+}
+
+/// Prints a page to a PDF as the documentation says; false, and announced, where there is no browser.
+pub fn print(page: &Path, pdf: &Path) -> bool {
+    let Some(browser) = found("chromium") else {
+        not_checked("printed pages, since `chromium` is not installed (apt-get install chromium)");
+        return false;
+    };
+    let profile = tempfile::Builder::new().prefix("cognate-browser-").tempdir().unwrap();
+    let run = Command::new(browser)
+        .args(["--headless", "--no-sandbox", "--disable-gpu", "--no-pdf-header-footer"])
+        .arg(format!("--user-data-dir={}", profile.path().display()))
+        .arg(format!("--print-to-pdf={}", pdf.display()))
+        .arg(format!("file://{}", page.display()))
+        .stdout(Stdio::null())
+        .output()
+        .unwrap();
+    assert!(run.status.success() && pdf.is_file(), "{}", String::from_utf8_lossy(&run.stderr));
+    true
 }
 
 /// Where pictures are kept.

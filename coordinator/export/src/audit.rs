@@ -8,8 +8,8 @@ use std::collections::HashSet;
 
 use askama::Template as _;
 use cognate_result::report::{
-    CensusSection, ControlRow, EvidenceRow, FolderSection, OnlyHereRow, Order, Report, ScanSection, SiteSection,
-    UnreadSection,
+    CensusSection, ControlRow, EvidenceRow, FolderPlace, FolderSection, OnlyHereRow, Order, Report, ScanSection,
+    SiteSection, UnreadSection,
 };
 use serde::Serialize;
 
@@ -163,11 +163,21 @@ impl Audit {
     }
 
     fn in_order(report: &Report, input: AuditInput) -> Result<Audit> {
-        let (folders, folders_omitted) = first(|each| report.folders(each))?;
+        let mut controls = report.controls()?;
+        // Controls count in no overlap: folders that have nothing else in common are not listed either.
+        let planted: HashSet<[&str; 3]> = controls.iter().map(|control| folder_of(control)).collect();
+        let is_planted = |place: &FolderPlace| {
+            planted.contains(&[place.site.as_str(), place.repository.as_str(), place.path.as_str()])
+        };
+        let (folders, folders_omitted) = first(|each| {
+            report.folders(|row: FolderSection| match is_planted(&row.a) && is_planted(&row.b) {
+                true => Ok(()),
+                false => each(row),
+            })
+        })?;
         let (unread, unread_omitted) = first(|each| report.unread(each))?;
         let mut scan = report.scan()?;
         scan.digest = Some(input.digest);
-        let mut controls = report.controls()?;
         let sites = report.sites()?;
         let level = report.side()?;
         let only_here = report.only_here()?;
@@ -215,6 +225,12 @@ impl Audit {
     pub fn html(&self) -> Result<String> {
         Ok(page::Page { audit: self }.render()?.trim_end().to_owned())
     }
+}
+
+/// The folder of a control: site, repository, path.
+fn folder_of(control: &ControlRow) -> [&str; 3] {
+    let folder = control.path.rsplit_once('/').map_or("", |(folder, _)| folder);
+    [&control.site, &control.repository, folder]
 }
 
 /// The first rows of a list, and how many follow.

@@ -62,7 +62,9 @@ fn two_unrelated_companies_have_nothing_in_common_but_what_was_planted_and_that_
     assert!(said.contains("Reported shares are within "), "{said}");
     assert!(said.contains("have nothing in common"), "{said}");
     assert!(said.contains("Every one of the 2 documents planted as controls"), "{said}");
-    assert!(said.contains("with a probability of 50 %"), "{said}");
+    assert!(said.contains("that two documents share word for word is found in 95 of 100 cases"), "{said}");
+    assert!(!said.contains("as identical copies"), "one control is an edited one: {said}");
+    assert!(!said.contains("reviewed"), "there is no match that somebody could review: {said}");
     for direction in audit["overlap"][0]["directions"].as_array().unwrap() {
         for count in ["documents", "contents", "shared_bytes", "shared_once_bytes", "template_bytes"] {
             assert_eq!(direction[count], 0, "{direction}");
@@ -75,6 +77,39 @@ fn two_unrelated_companies_have_nothing_in_common_but_what_was_planted_and_that_
     for control in audit["controls"].as_array().unwrap() {
         assert_eq!(control["found"][0]["relation"], "near", "{control}");
         assert_eq!(control["missed"].as_array().unwrap().len(), 0);
+    }
+}
+
+#[test]
+fn a_pdf_that_says_what_the_signed_page_says_is_accepted_and_another_is_not() {
+    let federation = companies(7006, true);
+    federation.scan(&["--control", "control/*", "--view", "both"]).expect(0);
+    let signed = audit(&federation, "html");
+    let page = std::fs::read_to_string(&signed).unwrap();
+    assert!(page.contains("No person has reviewed a random sample"), "{page}");
+    let print = |name: &str, page: &str| {
+        let (html, pdf) =
+            (federation.sandbox.path(format!("{name}.html")), federation.sandbox.path(format!("{name}.pdf")));
+        std::fs::write(&html, page).unwrap();
+        cognate_integration_tests::browser::print(&html, &pdf).then_some(pdf)
+    };
+    let Some(pdf) = print("same", &page) else { return };
+    let verify = |pdf: &std::path::Path| {
+        let words = ["report", "verify", signed.to_str().unwrap(), "--printed", pdf.to_str().unwrap()];
+        federation.sandbox.cognate(words)
+    };
+    let told = verify(&pdf).expect(0);
+    assert!(told.text().contains("every word of the signed page"), "{}", told.text());
+    // Two figures in each other's place, and a sentence less.
+    let once = |from: &str, to: &str| page.replacen(from, to, 1);
+    let lists = once("<li>It describes the state of the files at the time of the scan.</li>", "");
+    for (name, changed) in [("swapped", once("acquirer", "target")), ("shorter", lists)] {
+        assert_ne!(changed, page, "{name}");
+        let told = verify(&print(name, &changed).unwrap());
+        assert!(
+            told.code == Some(1) && told.stderr.contains("does not say what the signed page says"),
+            "{name}: {told:?}"
+        );
     }
 }
 

@@ -20,6 +20,10 @@ impl Page<'_> {
     fn by<'v>(&self, view: &'v Option<String>) -> &'v str {
         by(view.as_deref())
     }
+
+    fn kind<'v>(&self, class: &'v str) -> &'v str {
+        kind(class)
+    }
 }
 
 impl Audit {
@@ -39,6 +43,11 @@ impl Audit {
         self.sides.iter().map(|side| side.unreadable).sum()
     }
 
+    /// Documents without a text that can be read, where text was compared.
+    fn without_text(&self) -> u64 {
+        self.sites.iter().filter_map(|site| site.no_text).sum()
+    }
+
     /// Documents that changed each time they were read.
     fn changed(&self) -> u64 {
         self.sites.iter().map(|site| site.changed).sum()
@@ -51,6 +60,18 @@ impl Audit {
 
     fn scan_id(&self) -> &str {
         self.scan.id.as_deref().unwrap_or_default()
+    }
+
+    /// The method and its parameters, for an expert who repeats the comparison.
+    fn recipe(&self) -> String {
+        let param = self.scan.param.as_ref().map(|param| format!(" ({param})")).unwrap_or_default();
+        let chunks =
+            self.scan.chunk_bytes.map(|bytes| format!(", passages of {bytes} bytes on average")).unwrap_or_default();
+        let method = match self.scan.method.as_str() {
+            "tttd" => "chunks that the content delimits (two thresholds, two divisors)",
+            method => method,
+        };
+        format!("{method}{param}{chunks}; docs/fingerprint.md of Cognate {}", self.made.software)
     }
 
     fn finished(&self) -> &str {
@@ -82,6 +103,17 @@ impl Audit {
 impl Overlap {
     fn view(&self) -> &str {
         by(self.view.as_deref())
+    }
+}
+
+/// A kind of file in the words of people.
+fn kind(class: &str) -> &str {
+    match class {
+        "plain" => "not compressed: text, sources, data",
+        "office" => "office files, PDF and mail",
+        "archive" => "archives",
+        "media" => "pictures, sound, film",
+        class => class,
     }
 }
 

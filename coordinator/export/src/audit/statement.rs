@@ -17,6 +17,7 @@ pub(super) fn of(audit: &Audit, controls: &[ControlRow]) -> Vec<String> {
         sentences.push("Only one side took part, so there is no other side to compare it with.".to_owned());
     }
     sentences.extend(crate::expected::expected_error(&audit.scan));
+    sentences.extend(unreviewed(audit));
     sentences.extend(found_controls(audit, controls));
     sentences.extend(run_lengths(audit));
     sentences.push(unread(audit));
@@ -114,34 +115,55 @@ fn found_controls(audit: &Audit, controls: &[ControlRow]) -> Vec<String> {
             "Every one of the {} planted as controls ({patterns}) was found at every other side. They count in no overlap.",
             plural(controls.len() as u64, "document"),
         ));
+        if controls.iter().flat_map(|control| &control.found).all(|found| found.relation == "identical") {
+            sentences.push(
+                "All controls were found as identical copies: they do not show that edited documents are found."
+                    .to_owned(),
+            );
+        }
     }
     sentences
 }
 
-fn run_lengths(audit: &Audit) -> Option<String> {
+/// How long a passage must be to be found, a sentence for each view: the greatest length of all repositories.
+fn run_lengths(audit: &Audit) -> Vec<String> {
     if audit.run_lengths.is_empty() {
-        return Some(
+        return vec![
             "The method finds documents that are similar overall, not passages that they share: this report does not say how \
              long a shared passage must be to be found."
                 .to_owned(),
-        );
+        ];
     }
-    let longest = |length: fn(&super::RunLengthRow) -> Option<u64>| {
+    let mut views: Vec<&str> = audit.run_lengths.iter().map(|row| row.view.as_str()).collect();
+    // Text comes first here too.
+    views.sort_by_key(|view| (*view == "raw", *view));
+    views.dedup();
+    let has_several = views.len() > 1;
+    let sentences = views.into_iter().filter_map(|view| {
         // If the documents of one repository are too short for any length, its row says nothing about the others.
-        audit.run_lengths.iter().filter_map(length).max()
-    };
-    let (half, most) = (longest(|row| row.p50_bytes)?, longest(|row| row.p95_bytes));
-    let nearly_all = longest(|row| row.p99_bytes);
-    let with = |length: Option<u64>, percent: u32| {
-        length.map(|length| format!(", one of {} with {percent} %", size(length))).unwrap_or_default()
-    };
-    Some(format!(
-        "A passage that two documents share word for word is found with a probability of 50 % if it has {}{}{}; a shorter one \
-         can escape. This was measured by simulation on the audited documents themselves.",
-        size(half),
-        with(most, 95),
-        with(nearly_all, 99),
-    ))
+        let longest = audit.run_lengths.iter().filter(|row| row.view == view).filter_map(|row| row.p95_bytes).max()?;
+        let under = match (has_several, view) {
+            (false, _) => "",
+            (true, "raw") => "By their bytes: ",
+            (true, _) => "By their text: ",
+        };
+        Some(format!(
+            "{under}A passage of {} that two documents share word for word is found in 95 of 100 cases, a shorter one less often \
+             (section 5). This was measured by simulation on the audited documents themselves.",
+            size(longest),
+        ))
+    });
+    sentences.collect()
+}
+
+/// Without a review by people, nobody knows how many of the reported matches are true.
+fn unreviewed(audit: &Audit) -> Option<String> {
+    let is_reviewed = audit.scan.samples.iter().any(|sample| sample.interval.is_some());
+    let links = audit.overlap.iter().flat_map(|row| &row.directions).map(|side| side.documents).sum::<u64>();
+    (!is_reviewed && links > 0).then(|| {
+        "No person has reviewed a random sample of the matches: this report does not say how many of them are true matches."
+            .to_owned()
+    })
 }
 
 /// The sites that differ about what a content consists of.
