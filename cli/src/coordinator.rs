@@ -2,6 +2,7 @@
 
 mod health;
 mod maintenance;
+mod rotation;
 mod run;
 
 use std::path::PathBuf;

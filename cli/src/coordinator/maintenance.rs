@@ -1,6 +1,7 @@
 //! `cognate coordinator check|backup|restore|rebuild`: checks and repairs of the state.
 
 use std::io::Write as _;
+use std::num::NonZeroUsize;
 use std::path::{Path, PathBuf};
 use std::time::SystemTime;
 
@@ -10,6 +11,7 @@ use cognate_storage::Error;
 use cognate_storage::maintenance::{self, BackupOptions, CheckOptions, Checked, Rebuilt};
 
 use super::ConfigArgs;
+use super::rotation::{self, Rotated};
 use crate::config::{self, CoordinatorFile};
 use crate::exit::{self, Exit, coded};
 
@@ -35,14 +37,19 @@ pub(crate) struct CheckArgs {
 /// The backup leaves out the key of the certificate authority and the first administrator's credential unless you add
 /// `--include-ca`: store these apart from backups that other people can read.
 #[derive(Args, Debug)]
-#[command(after_help = "Example:
-  cognate coordinator backup /backup/cognate-monday --config coordinator.toml")]
+#[command(after_help = "Examples:
+  cognate coordinator backup /backup/cognate-monday --config coordinator.toml
+  cognate coordinator backup /backup --rotate 7 --config coordinator.toml   # from a timer: keeps the last 7 that were checked")]
 pub(crate) struct BackupArgs {
-    /// New folder to save to
+    /// New folder to save to; with --rotate, the folder of all backups
     #[arg(value_name = "DIR")]
     to: PathBuf,
     #[command(flatten)]
     config: ConfigArgs,
+    /// Save to a new folder below DIR that has the time in its name, restore it into a scratch folder there, check all of that,
+    /// and only then remove all but the last N backups
+    #[arg(long, value_name = "N")]
+    rotate: Option<NonZeroUsize>,
     /// Save the key of the certificate authority and the first administrator's credential too
     #[arg(long)]
     include_ca: bool,
@@ -148,6 +155,9 @@ fn findings(checked: &Checked, state_dir: &Path) -> String {
 pub(crate) fn backup(args: &BackupArgs) -> anyhow::Result<Exit> {
     let state_dir = state_that_is_there(&args.config)?;
     let options = BackupOptions { include_ca: args.include_ca, clock: now };
+    if let Some(keep) = args.rotate {
+        return rotate(&state_dir, &args.to, keep, &options);
+    }
     let saved = maintenance::backup(&state_dir, &args.to, &options).map_err(failure)?;
     for damaged in &saved.damaged {
         say(&format!("damaged: {damaged}\n"))?;
@@ -155,6 +165,30 @@ pub(crate) fn backup(args: &BackupArgs) -> anyhow::Result<Exit> {
     let key = if args.include_ca { "with the CA's key: keep it safe" } else { "without the CA's key" };
     say(&format!("{} files, {} bytes saved to `{}`, {key}\n", saved.files, saved.bytes, args.to.display()))?;
     Ok(if saved.damaged.is_empty() { Exit::Complete } else { Exit::Incomplete })
+}
+
+/// Runs `backup --rotate`.
+fn rotate(state_dir: &Path, folder: &Path, keep: NonZeroUsize, options: &BackupOptions) -> anyhow::Result<Exit> {
+    let rotated = rotation::rotate(state_dir, folder, keep, options).map_err(failure)?;
+    for damaged in &rotated.saved.damaged {
+        say(&format!("damaged: {damaged}\n"))?;
+    }
+    if let Some(checked) = &rotated.checked {
+        say(&findings(checked, &rotated.scratch))?;
+    }
+    let Rotated { saved, backup, removed, .. } = &rotated;
+    if !rotated.is_intact() {
+        say(&format!("`{}` is not to be relied on, and no earlier backup was removed\n", backup.display()))?;
+        return Ok(Exit::Failed);
+    }
+    say(&format!(
+        "{} files, {} bytes saved to `{}`, restored and checked\n",
+        saved.files,
+        saved.bytes,
+        backup.display()
+    ))?;
+    removed.iter().try_for_each(|path| say(&format!("removed `{}`\n", path.display())))?;
+    Ok(Exit::Complete)
 }
 
 /// Runs `restore`.

@@ -246,7 +246,7 @@ mod tests {
             OperatorFile::write(&path, &["127.0.0.1:0".to_owned()], credential)
                 .map_err(|error| std::io::Error::other(error.to_string()))
         };
-        cognate_server::init(state, clock, false, write).unwrap();
+        cognate_server::init(state, clock, cognate_server::First::default(), write).unwrap();
         path
     }
 

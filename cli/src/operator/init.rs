@@ -19,6 +19,7 @@ const OPERATOR_FILE: &str = "operator.toml";
 #[derive(Args, Debug)]
 #[command(after_help = "Examples:
   cognate coordinator init --config /etc/cognate/coordinator.toml
+  cognate coordinator init --config coordinator.toml --administrator anna.berger   # the name in signed reports
   cognate coordinator init --config coordinator.toml --new-administrator   # the old file was lost or has expired")]
 pub(crate) struct InitArgs {
     /// Configuration, a TOML file
@@ -27,6 +28,9 @@ pub(crate) struct InitArgs {
     /// Names or addresses by which others reach this machine, instead of `names` of the configuration
     #[arg(long, value_name = "NAME", value_delimiter = ',')]
     pub(crate) names: Vec<String>,
+    /// Name of the first administrator, as the audit log and signed reports have it [default: admin]
+    #[arg(long, value_name = "NAME")]
+    pub(crate) administrator: Option<String>,
     /// Replace the first administrator's file of an existing federation; the coordinator must not be running
     #[arg(long)]
     pub(crate) new_administrator: bool,
@@ -50,9 +54,12 @@ pub(crate) fn run(args: &InitArgs) -> anyhow::Result<Exit> {
             ),
         ));
     }
-    let words = cognate_server::init(&values.state_dir, clock, args.new_administrator, |_, credential| {
-        OperatorFile::write(&path, &addresses, credential).map_err(|error| std::io::Error::other(error.to_string()))
-    });
+    let words = {
+        let first = cognate_server::First { name: args.administrator.as_deref(), replace: args.new_administrator };
+        cognate_server::init(&values.state_dir, clock, first, |_, credential| {
+            OperatorFile::write(&path, &addresses, credential).map_err(|error| std::io::Error::other(error.to_string()))
+        })
+    };
     let words = words.map_err(|error| refusal(&error))?;
     super::members::print(&path.display().to_string())?;
     eprintln!("the federation is created; its key: {words}");

@@ -8,7 +8,7 @@ mod members;
 pub mod refusal;
 
 pub use authority::Authority;
-pub use init::init;
+pub use init::{First, init};
 pub use refusal::{Refusal, Refusals};
 
 pub(crate) use authority::{KEY_FILE, random, signing_request_key};

@@ -48,7 +48,7 @@ pub use cognate_analysis::AnalysisLimits;
 pub use connection::Connection;
 pub use coordinator::{Coordinator, CoordinatorConfig};
 pub use error::Error;
-pub use identity::{Authority, PeerInfo, Refusal, Refusals, init};
+pub use identity::{Authority, First, PeerInfo, Refusal, Refusals, init};
 pub use listener::{Listener, Tls};
 pub use operator::{OperatorService, OperatorSettings};
 pub use removal::KeepFor;

@@ -99,7 +99,7 @@ fn systemd_accepts_the_units_and_finds_them_little_exposed() {
     let sandbox = Sandbox::new();
     let drop_in = text("systemd/cognate-worker.service.d/read-everything.conf");
     let drop_in = drop_in.split_once("[Service]\n").unwrap().1;
-    for (role, more) in [("coordinator", ""), ("worker", ""), ("worker", drop_in)] {
+    for (role, more) in [("coordinator", ""), ("worker", ""), ("worker", drop_in), ("backup", "")] {
         let file = sandbox.path(format!("cognate-{role}.service"));
         let unit = text(&format!("systemd/cognate-{role}.service"))
             .replace("/usr/bin/cognate", cognate().to_str().unwrap())

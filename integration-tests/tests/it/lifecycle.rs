@@ -249,6 +249,49 @@ fn a_backup_under_load_restores_to_a_coordinator_that_workers_go_on_with() {
 }
 
 #[test]
+fn backups_take_turns_and_none_goes_before_a_new_one_was_restored_and_checked() {
+    let federation = Federation::of(717, 1, 20);
+    federation.scan(&[]).report();
+    let (config, folder) = (federation.coordinator_config(), federation.sandbox.path("backups"));
+    let rotate = || {
+        let args =
+            ["coordinator", "backup", folder.to_str().unwrap(), "--rotate", "2", "--config", config.to_str().unwrap()];
+        federation.sandbox.cognate(args)
+    };
+    let backups = || -> Vec<String> {
+        let all = std::fs::read_dir(&folder).unwrap().map(|entry| entry.unwrap().file_name().into_string().unwrap());
+        let mut names: Vec<String> = all.filter(|name| !name.starts_with('.')).collect();
+        names.sort();
+        names
+    };
+    // The name has the seconds of the time.
+    let mut made = Vec::new();
+    for _ in 0..3 {
+        wait_until("a second has passed", || {
+            let run = rotate();
+            run.code == Some(0) && backups().last() != made.last()
+        });
+        made.push(backups().last().unwrap().clone());
+    }
+    assert_eq!(backups(), made[1..], "the last two");
+    let restored = std::fs::read_dir(&folder).unwrap().filter(|entry| entry.as_ref().unwrap().path().is_dir()).count();
+    assert_eq!(restored, 2, "no scratch folder is left");
+    // A state that is damaged is saved, told, and takes no place of a good one.
+    let segment = cognate_integration_tests::sandbox::names(&federation.coordinator_state().join("indexes"))
+        .into_iter()
+        .find(|path| path.extension().is_some_and(|extension| extension == "seg"))
+        .expect("a segment");
+    let mut bytes = std::fs::read(&segment).unwrap();
+    let middle = bytes.len() / 2;
+    bytes[middle] ^= 1;
+    std::fs::write(&segment, bytes).unwrap();
+    let run = rotate();
+    assert!(run.code == Some(1) && run.text().contains("no earlier backup was removed"), "{run:?}");
+    assert_eq!(backups()[..2], made[1..]);
+    assert!(backups()[2].ends_with(".unchecked"), "{:?}", backups());
+}
+
+#[test]
 fn a_backup_holds_no_private_key_unless_it_is_asked_for() {
     let federation = Federation::of(708, 1, 10);
     let config = federation.coordinator_config();

@@ -14,25 +14,36 @@ use super::members::Members;
 use crate::error::Error;
 use cognate_storage::store::Store;
 
-/// The name of the first administrator.
+/// The name of the first administrator, if none is given.
 const FIRST: &str = "admin";
 
+/// The first administrator.
+#[derive(Clone, Copy, Default, Debug)]
+pub struct First<'a> {
+    /// The name, as the audit log and signed reports have it; nothing: `admin`.
+    pub name: Option<&'a str>,
+    /// True if the federation may exist, and its first administrator gets a new credential in place of one that was lost or has
+    /// expired.
+    pub replace: bool,
+}
+
 /// Makes the state of a federation that does not exist yet. `keep` receives the name of the first administrator and
-/// writes the credential; an interrupted attempt can be repeated. `replace`: the federation may exist, and its first
-/// administrator gets a new credential in place of one that was lost or has expired. Returns the words of the CA's key.
+/// writes the credential; an interrupted attempt can be repeated. Returns the words of the CA's key.
 ///
 /// # Errors
-/// Fails if the federation exists, or its state cannot be written.
+/// Fails if the federation exists, the name is none, or the state cannot be written.
 pub fn init(
     state_dir: &Path,
     clock: fn() -> SystemTime,
-    replace: bool,
+    first: First<'_>,
     keep: impl FnOnce(&str, &Credential) -> io::Result<()>,
 ) -> Result<String, Error> {
+    let name = first.name.unwrap_or(FIRST);
+    let operator = name.parse().map_err(|error| Error::Invalid(format!("--administrator: {error}")))?;
     make_folder(state_dir, PRIVATE_FOLDER).map_err(Error::state(state_dir))?;
     let store = Arc::new(Store::open(&state_dir.join("store"), &state_dir.join("journal"), true)?);
     let administrator = store.members(MemberKind::Operator)?.into_iter().find(|row| row.certified.is_some());
-    if let Some(membership) = administrator.and_then(|row| row.membership).filter(|_| !replace) {
+    if let Some(membership) = administrator.and_then(|row| row.membership).filter(|_| !first.replace) {
         return Err(Error::Refused(format!(
             "`{}` holds a federation already, with the administrator `{}`: use its operator.toml, or another state_dir; \
              --new-administrator replaces a credential that is lost",
@@ -47,8 +58,7 @@ pub fn init(
     };
     let words = authority.key_hash().words();
     let members = Members::new(store, Some(Arc::new(authority)), clock, Arc::default());
-    let name = FIRST.parse().expect("it is a name");
-    let membership = Membership::Operator { name, role: Role::Administrator, site: None, party: None };
-    members.found(&membership, |credential| keep(FIRST, credential))?;
+    let membership = Membership::Operator { name: operator, role: Role::Administrator, site: None, party: None };
+    members.found(&membership, |credential| keep(name, credential))?;
     Ok(words)
 }

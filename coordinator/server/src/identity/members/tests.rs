@@ -5,6 +5,7 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use cognate_proto::identity::{KeyHash, PrivateKey};
 use cognate_proto::v1::{EnrollRequest, RenewRequest};
 
+use super::super::First;
 use super::*;
 
 mod simulation;
@@ -305,24 +306,29 @@ fn somebody_is_always_left_to_administer() {
 fn a_federation_is_founded_once_and_an_interrupted_attempt_can_be_repeated() {
     let folder = tempfile::tempdir().unwrap();
     let state = folder.path().join("state");
-    let failed = super::super::init(&state, clock, false, |_, _| Err(io::Error::other("the disk is full")));
+    let failed = super::super::init(&state, clock, First::default(), |_, _| Err(io::Error::other("the disk is full")));
     assert!(failed.unwrap_err().to_string().contains("the disk is full"));
     let mut stored = None;
-    let words = super::super::init(&state, clock, false, |name, credential| {
+    let nobody = First { name: Some("not a name"), replace: false };
+    assert!(super::super::init(&state, clock, nobody, |_, _| panic!("nothing is made")).is_err());
+    let anna = First { name: Some("anna.berger"), replace: false };
+    let words = super::super::init(&state, clock, anna, |name, credential| {
         stored = Some((name.to_owned(), credential.certificate.clone()));
         Ok(())
     });
     let (name, certificate) = stored.unwrap();
+    assert_eq!(name, "anna.berger");
     let members = open(&state);
     assert_eq!(words.unwrap(), members.authority().unwrap().key_hash().words());
     let Identity::Operator(first) = members.identify(&peer(&certificate)).unwrap() else { panic!() };
     assert_eq!((first.name.to_string(), first.role), (name, Role::Administrator));
     drop(members);
     let found = |replace, keep: &dyn Fn(&Credential)| loop {
-        let result = super::super::init(&state, clock, replace, |_, credential| {
-            keep(credential);
-            Ok(())
-        });
+        let result =
+            super::super::init(&state, clock, First { name: Some("anna.berger"), replace }, |_, credential| {
+                keep(credential);
+                Ok(())
+            });
         if !matches!(result, Err(Error::Storage(cognate_storage::Error::Locked { .. }))) {
             break result;
         }
