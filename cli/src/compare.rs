@@ -1,22 +1,26 @@
 //! `cognate compare`: an entire federation in one process, with a worker for each site and a coordinator, joined by pipes.
 
+mod estimate;
 mod folders;
 mod link;
 mod state;
 
 use std::collections::HashMap;
 use std::ffi::OsString;
-use std::path::PathBuf;
+use std::io::Write as _;
+use std::path::{Path, PathBuf};
 use std::sync::Arc;
-use std::time::{Duration, SystemTime};
+use std::time::{Duration, Instant, SystemTime};
 
 use anyhow::{Context as _, anyhow};
 use clap::Args;
 use cognate_analysis::AnalysisLimits;
 use cognate_analysis::spark::SparkSettings;
 use cognate_analysis::spec::ScanSpec;
+use cognate_fingerprint::View;
 use cognate_proto::name::{RepositoryName, ScanId, SiteName};
 use cognate_proto::options::{Precision, ScanOptions};
+use cognate_proto::selection::Selection;
 use cognate_proto::v1::FailureKind;
 use cognate_result::report::{FineRepository, Report};
 use cognate_server::{Coordinator, CoordinatorConfig, ScanEnd};
@@ -56,6 +60,7 @@ const MEMORY_BUDGET_BYTES: u64 = 128 << 20;
   cognate compare us=/srv/contracts them=/mnt/data-room --ocr=eng+deu   # and the text of scanned pages
   cognate compare old=release-1 new=release-2 --method min --cluster greedy   # how alike, by samples
   cognate compare /home/me/papers            # duplicates within one folder
+  cognate compare old=release-1 new=release-2 --estimate     # how much they have in common, from a sample, in seconds
   cognate compare a=DIR b=DIR --state STATE  # a second run reads only what changed")]
 pub(crate) struct CompareArgs {
     /// Folders, as NAME=DIR or just DIR; NAME is `[PARTY:]SITE[/REPOSITORY]`
@@ -71,6 +76,10 @@ pub(crate) struct CompareArgs {
     /// Keep indexes in this folder, so that a second run reads only changed files
     #[arg(long, value_name = "DIR")]
     pub(crate) state: Option<PathBuf>,
+    /// Compare nothing: estimate how much two folders have in common, with a 95 % confidence interval, from places of each that are
+    /// drawn by chance [default: 400]
+    #[arg(long, value_name = "PLACES", num_args = 0..=1, require_equals = true, default_missing_value = "400", value_parser = clap::value_parser!(u64).range(20..=1_000_000), conflicts_with_all = ["state", "site"])]
+    pub(crate) estimate: Option<u64>,
     #[command(flatten)]
     pub(crate) ocr: OcrArgs,
     #[command(flatten)]
@@ -88,6 +97,9 @@ pub(crate) fn run(args: &CompareArgs) -> anyhow::Result<Exit> {
     let plan = Plan::of(args)?;
     plan.folders.check_readable()?;
     plan.folders.nested().iter().for_each(|line| eprintln!("cognate: {line}"));
+    if let Some(places) = args.estimate {
+        return estimated(args, &plan, places);
+    }
     if let Some(state) = &args.state {
         // Checked before the folder is made, and again below for a temporary folder.
         plan.folders.check_apart_from(state)?;
@@ -118,6 +130,42 @@ pub(crate) fn run(args: &CompareArgs) -> anyhow::Result<Exit> {
         Some(number) => Ok(Exit::Signal(number)),
         None => exit,
     }
+}
+
+/// Estimates the overlap from a sample, and writes it.
+fn estimated(args: &CompareArgs, plan: &Plan, places: u64) -> anyhow::Result<Exit> {
+    let began = Instant::now();
+    let folders = plan.folders.sites.iter().flat_map(|site| site.repositories.iter().map(move |one| (&site.site, one)));
+    let [first, second] = folders.collect::<Vec<_>>()[..] else {
+        return Err(usage("--estimate is about two folders"));
+    };
+    if !matches!(args.format, ReportFormat::Text | ReportFormat::Json) {
+        return Err(usage("an estimate is text or json"));
+    }
+    let method = plan.spec.layers[0].method;
+    if !method.capabilities().has_chunks() || method.view() != View::Raw {
+        return Err(usage("--estimate is about the bytes of files, by chunks: leave out --method and --view"));
+    }
+    let selection = Selection::new(plan.spec.options.selection())?;
+    let open = |(site, (repository, path)): (&SiteName, &(RepositoryName, PathBuf))| {
+        let name = if repository.as_str() == "main" { site.to_string() } else { format!("{site}/{repository}") };
+        let side = estimate::Side::open(name, path, &selection, Path::new(""));
+        side.with_context(|| format!("`{}` cannot be read", path.display()))
+    };
+    let sides = [open(first)?, open(second)?];
+    let sides = sides.each_ref();
+    let (estimates, read) = estimate::of(sides, method, &plan.key, places);
+    let text = match args.format {
+        ReportFormat::Json => format!("{}\n", estimate::json(sides, estimates, read)),
+        _ => estimate::text(sides, estimates, read, began),
+    };
+    let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build()?;
+    let stop = {
+        let _inside = runtime.enter();
+        Stop::on_signals()?
+    };
+    output::write_with(&args.output, &stop, |out| Ok(out.write_all(text.as_bytes())?))?;
+    Ok(Exit::Complete)
 }
 
 /// Writes the result of a scan if it has one.

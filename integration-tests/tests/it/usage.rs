@@ -68,6 +68,11 @@ fn nonsense_is_refused_with_exit_2_and_a_hint() {
     check(&["compare", "a b=x"], &["[PARTY:]SITE[/REPOSITORY]=DIR"]);
     check(&["compare", "=x"], &["DIR"]);
     check(&["compare", "x", "--nonsense"], &["--nonsense"]);
+    check(&["compare", "x", "--estimate"], &["--estimate is about two folders"]);
+    check(&["compare", "x", "y", "--estimate=3"], &["20"]);
+    check(&["compare", "x", "y", "--estimate", "--format", "xlsx"], &["text or json"]);
+    check(&["compare", "x", "y", "--estimate", "--view", "text"], &["by chunks"]);
+    check(&["report", "latest", "--printed", "audit.pdf"], &["report verify FILE --printed PDF"]);
     check(&["compare", "x", "--min-containmet", "1"], &["--min-containment"]);
     check(&["compare", "x", "--min-containment", "1.1"], &["between 0 and 1"]);
     check(&["compare", "x", "--min-containment", "much"], &["between 0 and 1"]);

@@ -1,0 +1,398 @@
+//! `compare --estimate`: how much two folders have in common, from a sample, before everything is read.
+//!
+//! The bytes of a side, in the order of their paths, are cut into as many equal stretches as places are wanted, and one place is
+//! drawn by chance from each. A place counts as common if its chunk is also in the document at the same path of the other side, or
+//! if a document there has the same content as its own. Both can be seen by reading the document of the place, the one at its
+//! path, and those of its size: no other document can have its content. The mean number of places in common is the share of the
+//! bytes, and it varies no more than if all places were drawn from everything, since neighbours are alike: the interval of Clopper
+//! and Pearson, which is for that, is on the safe side, however the sizes of documents are spread.
+
+use std::collections::{BTreeMap, HashMap, HashSet};
+use std::fs::File;
+use std::io;
+use std::path::{Path, PathBuf};
+use std::time::Instant;
+
+use cognate_export::human::{bytes, count, percent};
+use cognate_fingerprint::{Chunk, ContentDigest, Fingerprinter, Key, Method, SplitMix64, Tag, binomial_interval};
+use cognate_proto::selection::{Facts, Selection};
+use serde_json::{Value, json};
+
+/// The same folders give the same answer.
+const SEED: u64 = 1;
+
+/// The documents of a side that a scan would read.
+pub(super) struct Side {
+    pub(super) name: String,
+    root: PathBuf,
+    documents: Vec<Document>,
+    by_path: HashMap<PathBuf, usize>,
+    by_size: HashMap<u64, Vec<usize>>,
+    size_bytes: u64,
+}
+
+struct Document {
+    path: PathBuf,
+    size_bytes: u64,
+}
+
+/// An estimate of the share of one side that the other has.
+#[derive(Clone, Copy, PartialEq, Debug)]
+pub(super) struct Estimate {
+    pub(super) places: u64,
+    pub(super) common: u64,
+    /// Places in documents that could not be read: they count as not common.
+    pub(super) unread: u64,
+    /// From 0 to 1.
+    pub(super) interval: [f64; 2],
+}
+
+/// What was read for an estimate.
+#[derive(Clone, Copy, Default, Debug)]
+pub(super) struct Read {
+    pub(super) documents: u64,
+    pub(super) bytes: u64,
+}
+
+impl Side {
+    /// Lists the documents of a folder that the options choose; the folders of `omitted` are no part of it.
+    ///
+    /// # Errors
+    /// Fails if the folder cannot be listed; folders below it that cannot are left out.
+    pub(super) fn open(name: String, root: &Path, selection: &Selection, omitted: &Path) -> io::Result<Side> {
+        let mut side = Side {
+            name,
+            root: root.to_owned(),
+            documents: Vec::new(),
+            by_path: HashMap::new(),
+            by_size: HashMap::new(),
+            size_bytes: 0,
+        };
+        let omitted = omitted.canonicalize().ok();
+        let mut folders = vec![PathBuf::new()];
+        while let Some(folder) = folders.pop() {
+            let entries = match std::fs::read_dir(root.join(&folder)) {
+                Err(error) if folder.as_os_str().is_empty() => return Err(error),
+                Err(_) => continue,
+                Ok(entries) => entries,
+            };
+            let mut names: Vec<_> = entries.filter_map(Result::ok).collect();
+            // The order of a disk is not that of another.
+            names.sort_by_key(std::fs::DirEntry::file_name);
+            for entry in names {
+                let path = folder.join(entry.file_name());
+                let as_bytes = path.as_os_str().as_encoded_bytes();
+                let Ok(kind) = entry.file_type() else { continue };
+                if kind.is_dir() {
+                    let is_omitted = omitted.is_some() && entry.path().canonicalize().ok() == omitted;
+                    if !is_omitted && !selection.excludes_folder(as_bytes) {
+                        folders.push(path);
+                    }
+                } else if kind.is_file()
+                    && let Ok(metadata) = entry.metadata()
+                    && selection.selects(&Facts { path: as_bytes, size_bytes: Some(metadata.len()) })
+                {
+                    side.add(path, metadata.len());
+                }
+            }
+        }
+        Ok(side)
+    }
+
+    fn add(&mut self, path: PathBuf, size_bytes: u64) {
+        // Empty documents have nothing in common with anything.
+        if size_bytes == 0 {
+            return;
+        }
+        let number = self.documents.len();
+        self.by_path.insert(path.clone(), number);
+        self.by_size.entry(size_bytes).or_default().push(number);
+        self.size_bytes += size_bytes;
+        self.documents.push(Document { path, size_bytes });
+    }
+
+    fn open_document(&self, number: usize) -> io::Result<File> {
+        File::open(self.root.join(&self.documents[number].path))
+    }
+}
+
+/// Reads documents, each once: of most, only the digest stays in memory.
+struct Reader<'a> {
+    fingerprinter: Fingerprinter,
+    sides: [&'a Side; 2],
+    digests: HashMap<(usize, usize), Option<ContentDigest>>,
+    read: Read,
+}
+
+impl Reader<'_> {
+    /// The chunks and the digest of a document; nothing if it cannot be read.
+    fn chunks(&mut self, side: usize, number: usize) -> Option<(Vec<Chunk>, ContentDigest)> {
+        let mut chunks = Vec::new();
+        let read = self.sides[side].open_document(number).and_then(|mut file| {
+            self.fingerprinter.read(&mut file, |chunk| {
+                chunks.push(chunk);
+                Ok(())
+            })
+        });
+        let content = read.ok();
+        self.read.bytes += content.map_or(0, |content| content.size_bytes);
+        let digest = content.map(|content| content.digest);
+        if self.digests.insert((side, number), digest).is_none() {
+            self.read.documents += 1;
+        }
+        Some((chunks, digest?))
+    }
+
+    fn digest(&mut self, side: usize, number: usize) -> Option<ContentDigest> {
+        match self.digests.get(&(side, number)) {
+            Some(digest) => *digest,
+            None => self.chunks(side, number).map(|(_, digest)| digest),
+        }
+    }
+
+    /// The runs of bytes of a document that the other side has, as offset and length; nothing if it cannot be read.
+    fn common(&mut self, side: usize, number: usize) -> Option<Vec<(u64, u64)>> {
+        let (own, other) = (self.sides[side], self.sides[1 - side]);
+        let Document { path, size_bytes } = &own.documents[number];
+        let (chunks, digest) = self.chunks(side, number)?;
+        let at_its_path = other.by_path.get(path).copied();
+        let of_its_size = other.by_size.get(size_bytes).into_iter().flatten().copied();
+        // The one at the same path is the likeliest.
+        let like = at_its_path.filter(|place| other.documents[*place].size_bytes == *size_bytes);
+        if like.into_iter().chain(of_its_size).any(|place| self.digest(1 - side, place) == Some(digest)) {
+            return Some(vec![(0, *size_bytes)]);
+        }
+        let Some((theirs, _)) = at_its_path.and_then(|place| self.chunks(1 - side, place)) else {
+            return Some(Vec::new());
+        };
+        let theirs: HashSet<Tag> = theirs.iter().map(|chunk| chunk.tag).collect();
+        let common = chunks.iter().filter(|chunk| theirs.contains(&chunk.tag));
+        Some(common.map(|chunk| (chunk.offset, u64::from(chunk.length_bytes))).collect())
+    }
+}
+
+/// Draws places of a side, and sees which of them the other has.
+fn estimate(reader: &mut Reader<'_>, side: usize, places: u64, seed: u64) -> Option<Estimate> {
+    let documents = &reader.sides[side].documents;
+    let all = reader.sides[side].size_bytes;
+    if all == 0 {
+        return None;
+    }
+    let mut rng = SplitMix64::new(seed);
+    // The drawn places of each document: it is read once for all of them.
+    let mut drawn: BTreeMap<usize, Vec<u64>> = BTreeMap::new();
+    let mut ends = Vec::with_capacity(documents.len());
+    let mut end = 0;
+    for document in documents {
+        end += document.size_bytes;
+        ends.push(end);
+    }
+    let begin = |number: u64| u64::try_from(u128::from(all) * u128::from(number) / u128::from(places)).unwrap_or(all);
+    for number in 0..places {
+        let (from, to) = (begin(number), begin(number + 1));
+        let place = (from + below(&mut rng, (to - from).max(1))).min(all - 1);
+        let number = ends.partition_point(|end| *end <= place);
+        drawn.entry(number).or_default().push(place - (ends[number] - documents[number].size_bytes));
+    }
+    let (mut common, mut unread) = (0, 0);
+    for (number, offsets) in drawn {
+        match reader.common(side, number) {
+            None => unread += offsets.len() as u64,
+            Some(runs) => {
+                let is_in = |offset: u64| {
+                    let after = runs.partition_point(|(start, _)| *start <= offset);
+                    after > 0 && offset < runs[after - 1].0 + runs[after - 1].1
+                };
+                common += offsets.into_iter().filter(|offset| is_in(*offset)).count() as u64;
+            }
+        }
+    }
+    Some(Estimate { places, common, unread, interval: binomial_interval(common, places) })
+}
+
+/// A number below `end`, each with the same probability.
+fn below(rng: &mut SplitMix64, end: u64) -> u64 {
+    // What is above the last multiple is drawn again.
+    let last = u64::MAX - u64::MAX % end;
+    loop {
+        let number = rng.next();
+        if number < last {
+            return number % end;
+        }
+    }
+}
+
+/// The estimates of two sides: of the first at the second, of the second at the first; and what was read.
+pub(super) fn of(sides: [&Side; 2], method: Method, key: &Key, places: u64) -> ([Option<Estimate>; 2], Read) {
+    let fingerprinter = method.fingerprinter(key);
+    let mut reader = Reader { fingerprinter, sides, digests: HashMap::new(), read: Read::default() };
+    let both = [0, 1].map(|side| estimate(&mut reader, side, places, SEED + side as u64));
+    (both, reader.read)
+}
+
+const MEANING: &str = "bytes in chunks that are also in the document at the same path of the other side, or in a document that has \
+     the same content anywhere there. Of documents that were both moved and changed nothing counts: the comparison finds as much or more.";
+
+/// The estimates for people.
+pub(super) fn text(sides: [&Side; 2], estimates: [Option<Estimate>; 2], read: Read, began: Instant) -> String {
+    let mut lines = Vec::new();
+    let names = [0, 1].map(|side| (sides[side], sides[1 - side], estimates[side]));
+    for (own, other, estimate) in names {
+        let Some(Estimate { places, common, interval: [low, high], unread }) = estimate else {
+            lines.push(format!("Estimate  {} has no bytes", own.name));
+            continue;
+        };
+        lines.push(format!(
+            "Estimate  {} of {} is also at {}; with 95 % confidence between {} and {} ({} to {} of {})",
+            percent(common, places),
+            own.name,
+            other.name,
+            share(low),
+            share(high),
+            bytes(part(low, own.size_bytes)),
+            bytes(part(high, own.size_bytes)),
+            bytes(own.size_bytes),
+        ));
+        if unread > 0 {
+            lines.push(format!(
+                "          {} places of it are in documents that could not be read: they count as not common",
+                count(unread)
+            ));
+        }
+    }
+    let places = estimates.iter().flatten().map(|estimate| estimate.places).max().unwrap_or(0);
+    let (documents, size): (usize, u64) =
+        sides.iter().fold((0, 0), |(documents, size), side| (documents + side.documents.len(), size + side.size_bytes));
+    lines.push(format!("Counted   {MEANING}"));
+    lines.push(format!(
+        "Drawn     {} places of each side by chance: {} of {} documents, {} of {} bytes were read, in {:.1} s",
+        count(places),
+        count(read.documents),
+        count(documents as u64),
+        bytes(read.bytes),
+        bytes(size),
+        began.elapsed().as_secs_f64(),
+    ));
+    lines.push(String::new());
+    lines.join("\n")
+}
+
+/// The estimates for programs.
+pub(super) fn json(sides: [&Side; 2], estimates: [Option<Estimate>; 2], read: Read) -> Value {
+    let row = |side: usize| {
+        let (own, other) = (sides[side], sides[1 - side]);
+        let estimate = estimates[side];
+        json!({
+            "of": own.name,
+            "at": other.name,
+            "bytes": own.size_bytes,
+            "documents": own.documents.len(),
+            "places": estimate.map(|estimate| estimate.places),
+            "common": estimate.map(|estimate| estimate.common),
+            "unread": estimate.map(|estimate| estimate.unread),
+            "interval": estimate.map(|estimate| estimate.interval.map(|end| (end * 10_000.0).round() / 10_000.0)),
+        })
+    };
+    json!({
+        "schema": "cognate.estimate/1",
+        "meaning": MEANING,
+        "estimates": [row(0), row(1)],
+        "read_documents": read.documents,
+        "read_bytes": read.bytes,
+    })
+}
+
+fn share(ratio: f64) -> String {
+    percent(part(ratio, 10_000), 10_000)
+}
+
+#[expect(
+    clippy::cast_possible_truncation,
+    clippy::cast_sign_loss,
+    clippy::cast_precision_loss,
+    reason = "a share of a number of bytes, for people"
+)]
+fn part(ratio: f64, all: u64) -> u64 {
+    (ratio * all as f64).round() as u64
+}
+
+#[cfg(test)]
+mod tests {
+    use cognate_fingerprint::View;
+
+    use super::*;
+
+    /// The documents of this repository, and what became of them: every third is the same, others are changed, moved, gone.
+    fn trees() -> (tempfile::TempDir, [Side; 2]) {
+        let docs = Path::new(env!("CARGO_MANIFEST_DIR")).join("../docs");
+        let folder = tempfile::tempdir().unwrap();
+        let all = Side::open("docs".to_owned(), &docs, &Selection::all(), folder.path()).unwrap();
+        for (number, document) in all.documents.iter().enumerate() {
+            let bytes = std::fs::read(docs.join(&document.path)).unwrap();
+            let to = |path: PathBuf, bytes: &[u8]| {
+                let path = folder.path().join("new").join(path);
+                std::fs::create_dir_all(path.parent().unwrap()).unwrap();
+                std::fs::write(path, bytes).unwrap();
+            };
+            let changed = || {
+                [&bytes[..bytes.len() / 3], b"another text".repeat(40).as_slice(), &bytes[bytes.len() / 2..]].concat()
+            };
+            match number % 6 {
+                0 | 3 => to(document.path.clone(), &bytes),
+                1 => to(document.path.clone(), &changed()),
+                2 => to(Path::new("moved").join(&document.path), &bytes),
+                4 => to(Path::new("moved").join(&document.path), &changed()),
+                _ => {}
+            }
+        }
+        let new = Side::open("new".to_owned(), &folder.path().join("new"), &Selection::all(), folder.path()).unwrap();
+        (folder, [all, new])
+    }
+
+    fn method() -> Method {
+        Method::tttd(View::Raw, 1000).unwrap()
+    }
+
+    #[test]
+    fn the_interval_holds_the_true_share_in_95_of_100_draws() {
+        let (_folder, [old, new]) = trees();
+        let mut reader = Reader {
+            fingerprinter: method().fingerprinter(&Key::none()),
+            sides: [&old, &new],
+            digests: HashMap::new(),
+            read: Read::default(),
+        };
+        for side in [0, 1] {
+            let documents = reader.sides[side].documents.len();
+            let common = |reader: &mut Reader<'_>, number| reader.common(side, number).unwrap();
+            let runs: Vec<Vec<(u64, u64)>> = (0..documents).map(|number| common(&mut reader, number)).collect();
+            let exact: u64 = runs.iter().flatten().map(|(_, length)| *length).sum();
+            #[expect(clippy::cast_precision_loss, reason = "the share of a few megabytes")]
+            let truth = exact as f64 / reader.sides[side].size_bytes as f64;
+            assert!((0.2..0.9).contains(&truth), "{truth}: the trees differ in part");
+            let holds = |seed: &u64| {
+                let [low, high] = estimate(&mut reader, side, 120, 1000 + seed).unwrap().interval;
+                assert!(high - low < 0.2, "{low} to {high} says little");
+                (low..=high).contains(&truth)
+            };
+            let held = (0..100).filter(holds).count();
+            assert!(held >= 95, "the true share {truth} was in {held} of 100 intervals, seeds from 1000 on");
+        }
+    }
+
+    #[test]
+    fn equal_folders_are_common_and_others_are_not() {
+        let (_folder, [old, _]) = trees();
+        let same = of([&old, &old], method(), &Key::none(), 50).0[0].unwrap();
+        assert_eq!((same.common, same.places, same.interval[1]), (50, 50, 1.0));
+        let other = tempfile::tempdir().unwrap();
+        std::fs::write(other.path().join("a"), "nothing of it").unwrap();
+        let other = Side::open("other".to_owned(), other.path(), &Selection::all(), other.path()).unwrap();
+        let (both, read) = of([&old, &other], method(), &Key::none(), 50);
+        assert_eq!((both[0].unwrap().common, both[1].unwrap().common), (0, 0));
+        assert!(read.bytes < old.size_bytes, "{read:?}");
+        let empty = tempfile::tempdir().unwrap();
+        let empty = Side::open("empty".to_owned(), empty.path(), &Selection::all(), Path::new("/nowhere")).unwrap();
+        assert_eq!(of([&empty, &old], method(), &Key::none(), 50).0[0], None);
+    }
+}
