@@ -1,7 +1,7 @@
 //! Scans in lists and one by one.
 
 use cognate_proto::name::{ScanId, one_line};
-use cognate_proto::options::{ScanOptions, ScanView};
+use cognate_proto::options::{Engine, Precision, ScanOptions, ScanView};
 use cognate_proto::v1::{self, ScanState, ScanStatus};
 use serde_json::{Value, json};
 
@@ -85,6 +85,10 @@ pub(super) fn text(state: &ScanState) -> String {
     line("size", options.size_max_bytes.map(|size| format!("at most {}", bytes(size))).unwrap_or_default());
     line("align", listed(&options.align));
     line("align", if options.no_align { "no folders are looked for".to_owned() } else { String::new() });
+    line("engine", if options.engine == Engine::default() { String::new() } else { options.engine.name().to_owned() });
+    line("precision", if options.precision == Precision::default() { "" } else { options.precision.name() }.to_owned());
+    line("param", one_line(&options.param));
+    line("clusters", if options.greedy { "greedy".to_owned() } else { String::new() });
     line("refines", options.refine.as_ref().map(refine::words).unwrap_or_default());
     line("digest", one_line(&state.digest));
     if state.result_bytes > 0 {
@@ -138,7 +142,19 @@ pub(super) fn object(state: &ScanState) -> Value {
             "failure": none_if_empty(&row.failure),
         })
     });
-    json!({
+    let more = json!({
+        "param": none_if_empty(&options.param),
+        "precision": options.precision.name(),
+        "engine": options.engine.name(),
+        "spark": none_if_empty(&options.spark),
+        "exchange": none_if_empty(&options.exchange),
+        "greedy": options.greedy,
+        "follow": options.follow,
+        "sync_deadline_seconds": options.sync_deadline.map(|limit| limit.as_secs()),
+        "memory_budget": options.memory_budget_bytes,
+        "threads": options.threads,
+    });
+    let mut shown = json!({
         "id": ScanId(state.scan).to_string(),
         "name": none_if_empty(&state.name),
         "status": status(state),
@@ -178,7 +194,11 @@ pub(super) fn object(state: &ScanState) -> Value {
         "waiting": none_if_empty(&state.waiting),
         "digest": none_if_empty(&state.digest),
         "result_bytes": state.result_bytes,
-    })
+    });
+    if let (Value::Object(shown), Value::Object(more)) = (&mut shown, more) {
+        shown.extend(more);
+    }
+    shown
 }
 
 /// Patterns on one line.
