@@ -14,7 +14,7 @@ use cognate_proto::v1::{FindOpen, ListRepositoriesRequest, RepositoryPlace, Stor
 
 use self::dropped::{Dropped, Part};
 use self::lots::lots;
-use self::ways::Ways;
+pub(crate) use self::ways::Ways;
 use crate::found::Answer;
 use crate::{Again, Fields, Page, PageError, Pages, Person, Shown, filters, html};
 use cognate_server::find::record::FindRecord;

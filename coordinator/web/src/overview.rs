@@ -6,6 +6,7 @@ use axum::routing::get;
 use cognate_proto::v1::operator_server::Operator as _;
 use cognate_proto::v1::{self, MemberKind, ScanStatus};
 
+use crate::find::Ways;
 use crate::{Page, Pages, Person, Shown, filters, html};
 
 pub(crate) fn routes() -> Router<Pages> {
@@ -27,6 +28,9 @@ struct Overview {
     size_bytes: u64,
     stored_bytes: u64,
     running: u64,
+    /// What the browser can search for, and whether the person may.
+    ways: Ways,
+    has_find: bool,
 }
 
 /// A site in a line.
@@ -55,7 +59,10 @@ async fn overview(person: Person) -> Shown {
     let state = state.await?.into_inner();
     let sites: Vec<SiteRow> = members.members.iter().map(|member| site(member, &repositories)).collect();
     let is_running = |scan: &&v1::ScanState| matches!(scan.status(), ScanStatus::Syncing | ScanStatus::Analysing);
+    let ways = Ways::of(&repositories);
     html(&Overview {
+        has_find: person.may("Find").is_ok() && (ways.keyed || !ways.json.is_empty()),
+        ways,
         attached: sites.iter().filter(|site| site.state == "attached").count() as u64,
         documents: sites.iter().map(|site| site.documents).sum(),
         size_bytes: sites.iter().map(|site| site.size_bytes).sum(),

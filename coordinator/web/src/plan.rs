@@ -8,7 +8,7 @@ use cognate_proto::name::ScanId;
 
 use crate::exports::file;
 use crate::result::browsing;
-use crate::{Fields, Page, PageError, Pages, Person, Shown, filters, html, scan_id};
+use crate::{Again, Fields, Page, PageError, Pages, Person, Shown, filters, html, scan_id};
 use cognate_export::plan::PlanFormat;
 use cognate_result::browse::ClusterFilter;
 use cognate_result::plan::{Decision, Keep, Rule};
@@ -32,9 +32,9 @@ struct PlanPage {
     id: ScanId,
     /// The rules as typed, one on a line.
     rules: String,
-    copies: usize,
-    /// The error in the rules, or empty.
-    problem: String,
+    copies: String,
+    /// What is wrong with the form.
+    form: Again,
     /// Places that can be a reference.
     places: Vec<String>,
     formats: [PlanFormat; 3],
@@ -60,10 +60,10 @@ fn keep_of(fields: &Fields) -> Result<Keep, String> {
     let rules = lines.map(str::parse).collect::<Result<Vec<Rule>, _>>().map_err(|error| error.to_string())?;
     let copies = fields.number("copies").map_err(|error| error.message)?.unwrap_or(1);
     match usize::try_from(copies) {
-        Ok(0) => Err("at least one copy of each document stays".to_owned()),
+        Ok(0) => Err("`copies`: at least one copy of each document stays".to_owned()),
         _ if rules.len() > RULES_MAX => Err(format!("more than {RULES_MAX} rules")),
         Ok(min_copies) => Ok(Keep { rules, min_copies }),
-        Err(_) => Err("the number of copies is too large".to_owned()),
+        Err(_) => Err("`copies`: the number is too large".to_owned()),
     }
 }
 
@@ -74,6 +74,7 @@ async fn plan(person: Person, Path(id): Path<String>, fields: Fields) -> Shown {
     let rules = typed.join("\n");
     let keep = keep_of(&fields);
     let copies = keep.as_ref().map_or(1, |keep| keep.min_copies);
+    let typed_copies = fields.text("copies").unwrap_or("1").to_owned();
     let asked = {
         let mut asked = form_urlencoded::Serializer::new(String::new());
         asked.extend_pairs(typed.iter().map(|rule| ("keep", rule)));
@@ -85,17 +86,22 @@ async fn plan(person: Person, Path(id): Path<String>, fields: Fields) -> Shown {
         Ok((places.collect(), wanted.map(|keep| browse.plan(store, &keep, SHOWN_MAX)).transpose()?))
     })
     .await?;
-    html(&PlanPage {
+    let form = match &keep {
+        Ok(_) => Again::default(),
+        Err(problem) => Again::of(fields, PageError::invalid(problem.clone()), &["keep", "copies"])?,
+    };
+    let shown = PlanPage {
         page: person.page("scans"),
         id,
         rules,
-        copies,
-        problem: keep.err().unwrap_or_default(),
+        copies: typed_copies,
+        form,
         places,
         formats: PlanFormat::ALL,
         planned,
         asked,
-    })
+    };
+    shown.form.answered(html(&shown))
 }
 
 async fn download(

@@ -52,6 +52,11 @@ impl Again {
         self.value(name) == value
     }
 
+    /// True if a box was ticked.
+    pub(crate) fn is_ticked(&self, name: &str) -> bool {
+        self.fields.is_set(name)
+    }
+
     /// True if something is wrong.
     pub(crate) fn is_wrong(&self) -> bool {
         !self.message.is_empty()

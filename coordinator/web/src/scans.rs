@@ -102,9 +102,12 @@ pub(crate) fn status(status: ScanStatus) -> &'static str {
     }
 }
 
-/// The method of a scan, in a few words.
+/// The method of a scan, in a few words. The default one needs no name.
 pub(crate) fn method(options: &v1::ScanOptions) -> String {
-    format!("{} over {}", options.method, view(&options.view))
+    match (options.method.as_str(), view(&options.view)) {
+        ("tttd" | "", view) => view.to_owned(),
+        (method, view) => format!("{method} over {view}"),
+    }
 }
 
 /// A view in a word for people.

@@ -2,6 +2,7 @@
 
 use askama::Template;
 use axum::Router;
+use axum::http::StatusCode;
 use axum::routing::{get, post};
 use cognate_proto::v1::operator_server::Operator as _;
 use cognate_proto::v1::{self, MemberKind, MemberStatus, Membership};
@@ -24,6 +25,8 @@ struct Sites {
     sites: Vec<Site>,
     /// The form of an invitation, as it was filled in.
     form: Again,
+    /// The form that forgets a site, if something was wrong with it.
+    forgetting: Again,
 }
 
 struct Site {
@@ -68,18 +71,18 @@ pub(crate) fn state(member: &v1::Member) -> &'static str {
 }
 
 async fn list(person: Person) -> Shown {
-    shown(&person, Again::default()).await
+    shown(&person, Again::default(), Again::default()).await
 }
 
-async fn shown(person: &Person, form: Again) -> Shown {
+async fn shown(person: &Person, form: Again, forgetting: Again) -> Shown {
     let service = &person.pages.service;
     let kind = MemberKind::Site.into();
     let members = service.list_members(person.ask("ListMembers", v1::ListMembersRequest { kind })?).await?.into_inner();
     let repositories = service.list_repositories(person.ask("ListRepositories", v1::ListRepositoriesRequest {})?);
     let repositories = repositories.await?.into_inner().repositories;
     let sites = members.members.into_iter().map(|member| site(member, &repositories)).collect();
-    let page = Sites { page: person.page("sites"), sites, form };
-    page.form.answered(html(&page))
+    let page = Sites { page: person.page("sites"), sites, form, forgetting };
+    page.forgetting.answered(page.form.answered(html(&page)))
 }
 
 fn site(member: v1::Member, repositories: &[v1::Repository]) -> Site {
@@ -130,7 +133,7 @@ pub(crate) fn method(method: Option<&v1::MethodSpec>) -> String {
 async fn invite(person: Person, fields: Fields) -> Shown {
     match invited(&person, &fields).await {
         Ok(()) => see("/sites"),
-        Err(error) => shown(&person, Again::of(fields, error, &["name", "party"])?).await,
+        Err(error) => shown(&person, Again::of(fields, error, &["name", "party"])?, Again::default()).await,
     }
 }
 
@@ -160,11 +163,20 @@ async fn revoke(person: Person, fields: Fields) -> Shown {
     see("/sites")
 }
 
-/// Erases a site and all that it sent. The form must repeat its name.
 async fn forget(person: Person, fields: Fields) -> Shown {
+    match forgotten(&person, &fields).await {
+        Ok(()) => see("/sites"),
+        // There is no form of a site that is not there.
+        Err(error) if error.status == StatusCode::NOT_FOUND => Err(error),
+        Err(error) => shown(&person, Again::default(), Again::of(fields, error, &["again"])?).await,
+    }
+}
+
+/// Erases a site and all that it sent. The form must repeat its name.
+async fn forgotten(person: &Person, fields: &Fields) -> Result<(), PageError> {
     let name = fields.needed("name")?.to_owned();
     if fields.text("again") != Some(&name) {
-        return Err(PageError::invalid(format!("the typed name is not `{name}`: nothing was erased")));
+        return Err(PageError::invalid(format!("`again`: this is not `{name}`, so nothing was erased")));
     }
     let request = person.ask("ForgetSite", v1::ForgetSiteRequest { site: name.clone() })?;
     let erased = person.pages.service.forget_site(request).await?.into_inner();
@@ -177,5 +189,5 @@ async fn forget(person: Person, fields: Fields) -> Shown {
             count => format!("{count} results"),
         }
     ));
-    see("/sites")
+    Ok(())
 }

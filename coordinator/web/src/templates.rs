@@ -12,7 +12,7 @@ use tokio_stream::StreamExt as _;
 
 use crate::jobs::{Job, JobKey};
 use crate::scans::ScanRow;
-use crate::{Fields, Page, PageError, Pages, Person, Shown, filters, html, scan_id, see};
+use crate::{Again, Fields, Page, PageError, Pages, Person, Shown, filters, html, scan_id, see};
 
 pub(crate) fn routes() -> Router<Pages> {
     Router::new()
@@ -37,6 +37,9 @@ struct Templates {
     scans: Vec<ScanRow>,
     /// True if templates that were taken back are shown too.
     all: bool,
+    /// The forms that search and mark, if something was wrong with one.
+    search: Again,
+    marking: Again,
 }
 
 struct Row {
@@ -79,7 +82,11 @@ struct SuggestionRow {
 }
 
 async fn list(person: Person, fields: Fields) -> Shown {
-    let (service, all) = (&person.pages.service, fields.is_set("all"));
+    shown(&person, fields.is_set("all"), Again::default(), Again::default()).await
+}
+
+async fn shown(person: &Person, all: bool, search: Again, marking: Again) -> Shown {
+    let service = &person.pages.service;
     let mut answers =
         service.list_templates(person.ask("ListTemplates", v1::ListTemplatesRequest { all })?).await?.into_inner();
     let mut templates = Vec::new();
@@ -89,7 +96,8 @@ async fn list(person: Person, fields: Fields) -> Shown {
     let scans = service.list_scans(person.ask("ListScans", v1::ListScansRequest {})?).await?.into_inner().scans;
     let has_result = |scan: &&v1::ScanState| matches!(scan.status(), ScanStatus::Complete | ScanStatus::Partial);
     let scans = scans.iter().filter(has_result).take(SCANS).map(ScanRow::of).collect();
-    html(&Templates { page: person.page("templates"), templates, scans, all })
+    let page = Templates { page: person.page("templates"), templates, scans, all, search, marking };
+    page.search.answered(page.marking.answered(html(&page)))
 }
 
 fn row(template: &v1::Template) -> Row {
@@ -109,8 +117,18 @@ fn row(template: &v1::Template) -> Row {
     }
 }
 
-/// Marks the common part of a cluster's members, or the frame on which it rests.
 async fn mark(person: Person, fields: Fields) -> Shown {
+    match marked(&person, &fields).await {
+        Ok(()) => see("/templates"),
+        Err(error) => {
+            let form = Again::of(fields, error, &["cluster", "share", "note"])?;
+            shown(&person, false, Again::default(), form).await
+        }
+    }
+}
+
+/// Marks the common part of a cluster's members, or the frame on which it rests.
+async fn marked(person: &Person, fields: &Fields) -> Result<(), PageError> {
     let scan = fields.text("scan").map(scan_id).transpose()?.map_or(0, |id| id.0);
     let text = |name| fields.text(name).unwrap_or_default().to_owned();
     let request = v1::MarkTemplateRequest {
@@ -123,7 +141,7 @@ async fn mark(person: Person, fields: Fields) -> Shown {
     };
     let template = person.pages.service.mark_template(person.ask("MarkTemplate", request)?).await?.into_inner();
     person.say(ignored(&template));
-    see("/templates")
+    Ok(())
 }
 
 fn ignored(template: &v1::Template) -> String {
@@ -146,16 +164,26 @@ fn key(person: &Person, id: ScanId) -> JobKey {
     (person.operator.name.to_string(), id.0)
 }
 
-/// Starts the search for templates.
 async fn suggest(person: Person, fields: Fields) -> Shown {
+    match searched(&person, &fields).await {
+        Ok(id) => see(&format!("/templates/suggested/{id}")),
+        Err(error) => {
+            let form = Again::of(fields, error, &["min_documents", "scan"])?;
+            shown(&person, false, form, Again::default()).await
+        }
+    }
+}
+
+/// Starts the search for templates.
+async fn searched(person: &Person, fields: &Fields) -> Result<ScanId, PageError> {
     let id = scan_id(fields.needed("scan")?)?;
     let min_documents = u32::try_from(fields.number("min_documents")?.unwrap_or_default())
         .map_err(|_| PageError::invalid("`min_documents`: it is too large"))?;
     let request = v1::SuggestTemplatesRequest { scan: id.0, until_quiet: fields.is_set("until_quiet"), min_documents };
     let suggestions =
         person.pages.service.suggest_templates(person.ask("SuggestTemplates", request)?).await?.into_inner();
-    person.pages.jobs.begin(key(&person, id), person.pages.now(), suggestions)?;
-    see(&format!("/templates/suggested/{id}"))
+    person.pages.jobs.begin(key(person, id), person.pages.now(), suggestions)?;
+    Ok(id)
 }
 
 /// The suggestions so far. The page reloads itself while the search runs.

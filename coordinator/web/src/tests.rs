@@ -18,6 +18,7 @@ use cognate_server::{AnalysisLimits, KeepFor, OperatorSettings};
 mod decisions;
 mod explain;
 mod finds;
+mod forms;
 mod names;
 mod results;
 mod sites;

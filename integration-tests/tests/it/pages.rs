@@ -6,6 +6,7 @@
 mod dropping;
 mod finding;
 mod hostile;
+mod keyboard;
 mod launching;
 mod looking;
 mod numbers;

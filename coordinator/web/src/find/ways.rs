@@ -9,15 +9,15 @@ use serde::Serialize;
 use crate::received::LARGE_FORM;
 
 /// What the page can do with files that are dropped on it.
-pub(super) struct Ways {
+pub(crate) struct Ways {
     /// For the script: how to fingerprint files, as JSON; empty if it cannot.
-    pub(super) json: String,
+    pub(crate) json: String,
     /// True if it can search for the bytes of files.
-    pub(super) bytes: bool,
+    pub(crate) bytes: bool,
     /// The documents whose text it can search for, in words; or empty.
-    pub(super) text_of: &'static str,
+    pub(crate) text_of: &'static str,
     /// True if there are indexes under a key, which a browser never has.
-    pub(super) keyed: bool,
+    pub(crate) keyed: bool,
 }
 
 #[derive(Serialize)]
@@ -41,7 +41,7 @@ struct Way {
 
 impl Ways {
     /// The ways that the indexes of these repositories allow.
-    pub(super) fn of(repositories: &[v1::Repository]) -> Ways {
+    pub(crate) fn of(repositories: &[v1::Repository]) -> Ways {
         let indexes = repositories.iter().flat_map(|repository| &repository.indexes);
         let indexes = indexes.filter(|index| index.sealed != 0 && index.scope.is_empty());
         let methods = indexes.filter_map(|index| {

@@ -3,7 +3,7 @@
 use cognate_proto::name::ScanId;
 
 use super::Paging;
-use crate::Fields;
+use crate::{Again, Fields};
 use cognate_result::browse::{Browse, ClusterFilter, ClusterRow, Sort, VerdictWanted, Window};
 use cognate_result::marks::Mark;
 use cognate_server::Error;
@@ -121,6 +121,9 @@ pub(super) struct ListPane {
     /// Where the list goes on after its last row; empty: nowhere.
     pub(super) onward: String,
     pub(super) saved: Vec<SavedFilter>,
+    /// The forms that filter and save the filter, if something was wrong with one.
+    pub(super) form: Again,
+    pub(super) saving: Again,
 }
 
 /// The rows of a page of the list, and how many there are on all pages.
@@ -173,7 +176,19 @@ impl ListPane {
             _ => String::new(),
         };
         let Rows { rows, sites, has_views, .. } = found;
-        ListPane { rows, paging, sites, has_views, fields, asked, here, onward, saved }
+        ListPane {
+            rows,
+            paging,
+            sites,
+            has_views,
+            fields,
+            asked,
+            here,
+            onward,
+            saved,
+            form: Again::default(),
+            saving: Again::default(),
+        }
     }
 
     /// The value of a field of the filter.

@@ -12,12 +12,36 @@ use super::clusters::{ListPane, ListQuery, rows};
 use super::explain::Places;
 use super::verdicts::VERDICTS;
 use super::{browsing, page_number};
-use crate::{Fields, Page, PageError, Pages, Person, Shown, filters, html, scan_id};
+use crate::{Again, Fields, Page, PageError, Pages, Person, Shown, filters, html, scan_id};
 use cognate_storage::verdict::SavedFilter;
 
 pub(super) fn routes() -> Router<Pages> {
     Router::new().route("/scans/{id}/clusters", get(list)).route("/scans/{id}/clusters/{view}/{name}", get(cluster))
 }
+
+/// The fields of the filter; errors that name none are about the first.
+const FILTERS: [&str; 20] = [
+    "path",
+    "verdict",
+    "sort",
+    "least",
+    "relation",
+    "frame",
+    "view",
+    "least_max",
+    "mean",
+    "mean_max",
+    "contains",
+    "size",
+    "size_max",
+    "members",
+    "members_max",
+    "since",
+    "change",
+    "from",
+    "to",
+    "site",
+];
 
 #[derive(Template)]
 #[template(path = "result/desk.html")]
@@ -39,7 +63,20 @@ pub(super) fn saved_filters(person: &Person) -> Result<Vec<SavedFilter>, PageErr
 }
 
 async fn list(person: Person, Path(id): Path<String>, RawQuery(raw): RawQuery, fields: Fields) -> Shown {
-    desk(person, scan_id(&id)?, None, raw.as_deref(), fields).await
+    desk(person, scan_id(&id)?, None, Asked { raw: raw.unwrap_or_default(), fields, saving: Again::default() }).await
+}
+
+/// The list again after its filter could not be saved under a name.
+pub(super) async fn after_saving(person: Person, id: ScanId, query: String, saving: Again) -> Shown {
+    let fields = Fields::read(query.as_bytes())?;
+    desk(person, id, None, Asked { raw: query, fields, saving }).await
+}
+
+/// What an address asks for, and the form that saves its filter, if something was wrong with that.
+struct Asked {
+    raw: String,
+    fields: Fields,
+    saving: Again,
 }
 
 async fn cluster(
@@ -48,11 +85,20 @@ async fn cluster(
     RawQuery(raw): RawQuery,
     fields: Fields,
 ) -> Shown {
-    desk(person, scan_id(&id)?, Some((view, name)), raw.as_deref(), fields).await
+    let asked = Asked { raw: raw.unwrap_or_default(), fields, saving: Again::default() };
+    desk(person, scan_id(&id)?, Some((view, name)), asked).await
 }
 
-async fn desk(person: Person, id: ScanId, named: Option<(String, String)>, raw: Option<&str>, fields: Fields) -> Shown {
-    let asked = ListQuery::of(raw, &fields, page_number(&fields)?)?;
+async fn desk(person: Person, id: ScanId, named: Option<(String, String)>, asked: Asked) -> Shown {
+    let Asked { raw, fields, saving } = asked;
+    let (asked, form) = match ListQuery::of(Some(&raw), &fields, page_number(&fields)?) {
+        Ok(asked) => (asked, Again::default()),
+        // The list is shown as if there were no filter, and the form as it was filled in.
+        Err(error) => {
+            let form = Again::of(fields.clone(), error.into(), &FILTERS)?;
+            (ListQuery::of(None, &Fields::default(), 1)?, form)
+        }
+    };
     let wanted = DetailQuery::of(&fields)?;
     let is_cluster = named.is_some();
     let (asking, of_list) = (person.clone(), asked.clone());
@@ -74,6 +120,7 @@ async fn desk(person: Person, id: ScanId, named: Option<(String, String)>, raw: 
         return Err(PageError::not_found());
     }
     let saved = saved_filters(&person)?;
-    let list = ListPane::of(id, found, asked, fields, saved);
-    html(&Desk { page: person.page("scans"), id, list, detail, is_cluster })
+    let list = ListPane { form, saving, ..ListPane::of(id, found, asked, fields, saved) };
+    let page = Desk { page: person.page("scans"), id, list, detail, is_cluster };
+    page.list.form.answered(page.list.saving.answered(html(&page)))
 }

@@ -4,11 +4,12 @@
 use askama::Template;
 use axum::Router;
 use axum::extract::Path;
+use axum::http::StatusCode;
 use axum::routing::get;
 use cognate_proto::name::ScanId;
 
 use super::browsing;
-use crate::{Fields, Page, PageError, Pages, Person, Shown, filters, html, scan_id};
+use crate::{Again, Fields, Page, PageError, Pages, Person, Shown, filters, html, scan_id};
 use cognate_result::browse::ClusterFilter;
 use cognate_result::explain::record::{Document, Explained, Pair, SCHEMA, Shared, Version};
 use cognate_result::explain::{DocumentName, common_views, request};
@@ -33,9 +34,10 @@ const VERSIONS: usize = 50;
 struct Explain {
     page: Page,
     id: ScanId,
-    /// As they were named.
+    /// As they were named, and what is wrong with a name.
     a: String,
     b: String,
+    form: Again,
     found: Option<[Found; 2]>,
     pairs: Vec<Compared>,
 }
@@ -81,10 +83,10 @@ impl Band {
     }
 }
 
-fn found(report: &Report, named: &str) -> Result<Found, Error> {
+fn found(report: &Report, field: &str, named: &str) -> Result<Found, Error> {
     let found = DocumentName::parse(named).map(|name| name.find(report)).transpose()?.flatten();
     found.ok_or_else(|| {
-        Error::UnknownMember(format!("the scan has no document `{named}`: its page Documents lists all"))
+        Error::UnknownMember(format!("`{field}`: the scan has no document `{named}`: its page Documents lists all"))
     })
 }
 
@@ -94,11 +96,19 @@ async fn explain(person: Person, Path(id): Path<String>, fields: Fields) -> Show
     // Spaces at the ends of a name are part of it.
     let [a, b] = ["a", "b"].map(|name| fields.all(name).next().unwrap_or_default().to_owned());
     let named = [a.clone(), b.clone()];
-    let (found, pairs) = match named.iter().all(String::is_empty) {
-        true => (None, Vec::new()),
-        false => compared(&person, id, named).await.map(|(found, pairs)| (Some(found), pairs))?,
+    let (found, pairs, form) = match named.iter().all(String::is_empty) {
+        true => (None, Vec::new(), Again::default()),
+        false => match compared(&person, id, named).await {
+            Ok((found, pairs)) => (Some(found), pairs, Again::default()),
+            // That the scan is not there is no fault of a name.
+            Err(error) if !error.message.starts_with('`') && error.status == StatusCode::NOT_FOUND => {
+                return Err(error);
+            }
+            Err(error) => (None, Vec::new(), Again::of(fields, error, &["a", "b"])?),
+        },
     };
-    html(&Explain { page: person.page("scans"), id, a, b, found, pairs })
+    let page = Explain { page: person.page("scans"), id, a, b, form, found, pairs };
+    page.form.answered(html(&page))
 }
 
 /// Two named documents, and what they share under each view that both have.
@@ -107,7 +117,7 @@ async fn compared(person: &Person, id: ScanId, named: [String; 2]) -> Result<([F
     let all = ClusterFilter::default();
     let compared = browsing(person, id, &all, move |browse, _| {
         let report = browse.report();
-        let both = [found(report, &named[0])?, found(report, &named[1])?];
+        let both = [found(report, "a", &named[0])?, found(report, "b", &named[1])?];
         let pairs = pairs(&service, &operator, id, report, &both)?;
         Ok((both, pairs))
     });

@@ -4,13 +4,14 @@
 use askama::Template;
 use axum::Router;
 use axum::extract::Path;
+use axum::http::StatusCode;
 use axum::routing::{get, post};
 use cognate_proto::name::ScanId;
 
 use super::browsing;
 use super::desk::saved_filters;
 use super::verdicts::VERDICTS;
-use crate::{Fields, Page, PageError, Pages, Person, Shown, filters, html, scan_id, see};
+use crate::{Again, Fields, Page, PageError, Pages, Person, Shown, filters, html, scan_id, see};
 use cognate_export::expected::precision;
 use cognate_export::human;
 use cognate_result::browse::{Bulk, BulkRule, ClusterFilter, ClusterRow, Progress, VerdictWanted};
@@ -44,6 +45,9 @@ struct Review {
     /// The error in the form of a rule, or empty.
     problem: String,
     preview: Option<Preview>,
+    /// The forms that draw a sample and assign a filter, if something was wrong with one.
+    drawing: Again,
+    assigning: Again,
 }
 
 /// A saved filter, and how much of it is left.
@@ -85,10 +89,29 @@ impl Review {
 }
 
 async fn review(person: Person, Path(id): Path<String>, fields: Fields) -> Shown {
-    shown(person, scan_id(&id)?, fields, String::new(), None).await
+    shown(person, scan_id(&id)?, Forms { rule: fields, ..Forms::default() }).await
 }
 
-async fn shown(person: Person, id: ScanId, fields: Fields, problem: String, preview: Option<Preview>) -> Shown {
+/// The forms of the page, as they were filled in.
+#[derive(Default)]
+pub(super) struct Forms {
+    rule: Fields,
+    /// What is wrong with the rule, or empty.
+    problem: String,
+    preview: Option<Preview>,
+    drawing: Again,
+    assigning: Again,
+}
+
+impl Forms {
+    /// The form of a sample that could not be drawn.
+    pub(super) fn of_drawing(drawing: Again) -> Forms {
+        Forms { drawing, ..Forms::default() }
+    }
+}
+
+pub(super) async fn shown(person: Person, id: ScanId, forms: Forms) -> Shown {
+    let Forms { rule: fields, problem, preview, drawing, assigning } = forms;
     let saved = saved_filters(&person)?;
     let (progress, filters, places) = browsing(&person, id, &ClusterFilter::default(), move |browse, _| {
         let mut rows = Vec::new();
@@ -116,7 +139,8 @@ async fn shown(person: Person, id: ScanId, fields: Fields, problem: String, prev
     });
     let samples = samples.await?.into_iter().map(|section| SampleView { sentence: precision(&section), section });
     let (page, samples) = (person.page("scans"), samples.collect());
-    html(&Review { page, id, progress, filters, samples, places, fields, problem, preview })
+    let page = Review { page, id, progress, filters, samples, places, fields, problem, preview, drawing, assigning };
+    page.drawing.answered(page.assigning.answered(html(&page)))
 }
 
 /// The lines of the places of a form.
@@ -152,16 +176,19 @@ async fn preview(person: Person, Path(id): Path<String>, fields: Fields) -> Show
     let id = scan_id(&id)?;
     let (filter, rule) = match rule_of(&fields) {
         Ok(asked) => asked,
-        Err(problem) => return shown(person, id, fields, problem, None).await,
+        Err(problem) => return shown(person, id, Forms { rule: fields, problem, ..Forms::default() }).await,
     };
     let wanted = filter.clone();
     let found = browsing(&person, id, &filter, move |browse, _| Ok(browse.bulk(&wanted, &rule)));
     match found.await? {
         Ok(bulk) => {
-            let preview = Preview { bulk, filter: filter.to_query() };
-            shown(person, id, fields, String::new(), Some(preview)).await
+            let preview = Some(Preview { bulk, filter: filter.to_query() });
+            shown(person, id, Forms { rule: fields, preview, ..Forms::default() }).await
         }
-        Err(error) => shown(person, id, fields, Error::from(error).to_string(), None).await,
+        Err(error) => {
+            let problem = Error::from(error).to_string();
+            shown(person, id, Forms { rule: fields, problem, ..Forms::default() }).await
+        }
     }
 }
 
@@ -193,10 +220,22 @@ async fn apply(person: Person, Path(id): Path<String>, fields: Fields) -> Shown 
     see(&format!("/scans/{id}/review"))
 }
 
-/// Gives a saved filter to a person.
 async fn assign(person: Person, Path(id): Path<String>, fields: Fields) -> Shown {
     let id = scan_id(&id)?;
     super::verdicts::may_save(&person)?;
+    match assigned(&person, &fields).await {
+        Ok(()) => see(&format!("/scans/{id}/review")),
+        // There is no form of a filter that is not there.
+        Err(error) if error.status == StatusCode::NOT_FOUND => Err(error),
+        Err(error) => {
+            let assigning = Again::of(fields, error, &["assignee"])?;
+            shown(person, id, Forms { assigning, ..Forms::default() }).await
+        }
+    }
+}
+
+/// Gives a saved filter to a person.
+async fn assigned(person: &Person, fields: &Fields) -> Result<(), PageError> {
     let (name, assignee) = (fields.needed("name")?.to_owned(), fields.text("assignee").unwrap_or_default().to_owned());
     let (asking, to) = (person.clone(), assignee.clone());
     blocking(move || asking.pages.services().verdicts.assign_filter(&name, &to, asking.operator.name.as_str())).await?;
@@ -204,5 +243,5 @@ async fn assign(person: Person, Path(id): Path<String>, fields: Fields) -> Shown
         "" => "Nobody is assigned now.".to_owned(),
         assignee => format!("Assigned to {assignee}."),
     });
-    see(&format!("/scans/{id}/review"))
+    Ok(())
 }

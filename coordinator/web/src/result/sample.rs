@@ -6,9 +6,9 @@ use axum::extract::Path;
 use axum::routing::{get, post};
 use cognate_proto::name::ScanId;
 
-use super::browsing;
 use super::explain::{Compared, Places, pairs};
-use crate::{Fields, Page, PageError, Pages, Person, Shown, filters, html, scan_id, see};
+use super::{browsing, review};
+use crate::{Again, Fields, Page, PageError, Pages, Person, Shown, filters, html, scan_id, see};
 use cognate_result::browse::{ClusterFilter, Place, SampledDocument};
 use cognate_result::explain::DocumentName;
 use cognate_server::operator::blocking;
@@ -50,8 +50,19 @@ struct ShownPair {
 async fn draw(person: Person, Path(id): Path<String>, fields: Fields) -> Shown {
     let id = scan_id(&id)?;
     person.may("SetVerdicts")?;
+    match drawn(&person, id, &fields).await {
+        Ok(sample) => see(&format!("/scans/{id}/samples/{sample}")),
+        Err(error) => {
+            let drawing = Again::of(fields, error, &["pairs", "filter"])?;
+            review::shown(person, id, review::Forms::of_drawing(drawing)).await
+        }
+    }
+}
+
+/// Draws a sample: its number.
+async fn drawn(person: &Person, id: ScanId, fields: &Fields) -> Result<u64, PageError> {
     let filter = fields.text("filter").unwrap_or_default().parse::<ClusterFilter>();
-    let filter = filter.map_err(cognate_server::Error::from)?;
+    let filter = filter.map_err(|error| PageError::invalid(format!("`filter`: {error}")))?;
     let request = SampleRequest { scan: id, filter, pairs: fields.number("pairs")?.unwrap_or(0) };
     let asking = person.clone();
     let sample = blocking(move || {
@@ -62,7 +73,7 @@ async fn draw(person: Person, Path(id): Path<String>, fields: Fields) -> Shown {
         }
         service.services.verdicts.draw_sample(&request, operator.name.as_str(), &service.reader(operator))
     });
-    see(&format!("/scans/{id}/samples/{}", sample.await?))
+    Ok(sample.await?)
 }
 
 /// The number of a sample in an address.

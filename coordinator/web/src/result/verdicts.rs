@@ -9,7 +9,7 @@ use cognate_proto::name::ScanId;
 use cognate_proto::v1::{self, SubjectKind};
 
 use crate::exports::file;
-use crate::{Fields, Page, PageError, Pages, Person, Shown, filters, html, scan_id, see};
+use crate::{Again, Fields, Page, PageError, Pages, Person, Shown, filters, html, scan_id, see};
 use cognate_export::grid::{Column, CsvRows, Kind, Rows as _, column};
 use cognate_export::human;
 use cognate_server::operator::blocking;
@@ -263,12 +263,20 @@ async fn undo(person: Person, Path(id): Path<String>, fields: Fields) -> Shown {
 async fn save_filter(person: Person, Path(id): Path<String>, fields: Fields) -> Shown {
     let id = scan_id(&id)?;
     may_save(&person)?;
-    let (name, query) = (fields.needed("name")?, fields.text("query").unwrap_or_default());
-    let (asking, saved, query) = (person.clone(), name.to_owned(), query.to_owned());
+    let query = fields.text("query").unwrap_or_default().to_owned();
+    match saved_filter(&person, &fields, query.clone()).await {
+        Ok(()) => back(id, &fields),
+        Err(error) => super::desk::after_saving(person, id, query, Again::of(fields, error, &["name"])?).await,
+    }
+}
+
+async fn saved_filter(person: &Person, fields: &Fields, query: String) -> Result<(), PageError> {
+    let name = fields.needed("name")?.to_owned();
+    let (asking, saved) = (person.clone(), name.clone());
     blocking(move || asking.pages.services().verdicts.save_filter(&saved, &query, asking.operator.name.as_str()))
         .await?;
     person.say(format!("The filter is saved as “{name}”."));
-    back(id, &fields)
+    Ok(())
 }
 
 async fn remove_filter(person: Person, Path(id): Path<String>, fields: Fields) -> Shown {

@@ -14,7 +14,9 @@ fn rules_are_typed_their_plan_looked_at_and_taken_away_as_the_command_line_makes
     tab(&browser, "Plan", "Plan: which copies stay");
     browser.fill("#f-keep", "nonsense");
     browser.click_text("Show the plan");
-    browser.wait("it is no rule", |browser| browser.has(".problem"));
+    browser.wait("it is no rule", |browser| browser.has("#keep-problem"));
+    assert_eq!(browser.text("#f-keep"), "nonsense");
+    browser.check_but(&["400"]);
     // Six sets; of one, two copies lie at the same site.
     browser.fill("#f-keep", "reference:paris/kb\nnewest");
     browser.click_text("Show the plan");
