@@ -95,11 +95,11 @@ pub(crate) struct CompareArgs {
 /// Runs the command.
 pub(crate) fn run(args: &CompareArgs) -> anyhow::Result<Exit> {
     let plan = Plan::of(args)?;
-    plan.folders.check_readable()?;
-    plan.folders.nested().iter().for_each(|line| eprintln!("cognate: {line}"));
     if let Some(places) = args.estimate {
         return estimated(args, &plan, places);
     }
+    plan.folders.check_readable()?;
+    plan.folders.nested().iter().for_each(|line| eprintln!("cognate: {line}"));
     if let Some(state) = &args.state {
         // Checked before the folder is made, and again below for a temporary folder.
         plan.folders.check_apart_from(state)?;

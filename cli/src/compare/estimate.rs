@@ -1,13 +1,14 @@
 //! `compare --estimate`: how much two folders have in common, from a sample, before everything is read.
 //!
 //! The bytes of a side, in the order of their paths, are cut into as many equal stretches as places are wanted, and one place is
-//! drawn by chance from each. A place counts as common if its chunk is also in the document at the same path of the other side, or
-//! if a document there has the same content as its own. Both can be seen by reading the document of the place, the one at its
-//! path, and those of its size: no other document can have its content. The mean number of places in common is the share of the
+//! drawn by chance from each. A place counts as common if its chunk is also in the document at the same path of the other side (if
+//! there is none, in one of the same name), or if a document there has the same content as its own. Both can be seen by reading the
+//! document of the place, the one at its path, and those of its size: no other document can have its content. The mean number of places in common is the share of the
 //! bytes, and it varies no more than if all places were drawn from everything, since neighbours are alike: the interval of Clopper
 //! and Pearson, which is for that, is on the safe side, however the sizes of documents are spread.
 
 use std::collections::{BTreeMap, HashMap, HashSet};
+use std::ffi::OsString;
 use std::fs::File;
 use std::io;
 use std::path::{Path, PathBuf};
@@ -18,6 +19,8 @@ use cognate_fingerprint::{Chunk, ContentDigest, Fingerprinter, Key, Method, Spli
 use cognate_proto::selection::{Facts, Selection};
 use serde_json::{Value, json};
 
+/// Of a name that more documents have than this, none is read: it says nothing about what is in them.
+const NAMESAKES_MAX: usize = 8;
 /// The same folders give the same answer.
 const SEED: u64 = 1;
 
@@ -27,6 +30,7 @@ pub(super) struct Side {
     root: PathBuf,
     documents: Vec<Document>,
     by_path: HashMap<PathBuf, usize>,
+    by_name: HashMap<OsString, Vec<usize>>,
     by_size: HashMap<u64, Vec<usize>>,
     size_bytes: u64,
 }
@@ -65,6 +69,7 @@ impl Side {
             root: root.to_owned(),
             documents: Vec::new(),
             by_path: HashMap::new(),
+            by_name: HashMap::new(),
             by_size: HashMap::new(),
             size_bytes: 0,
         };
@@ -106,9 +111,20 @@ impl Side {
         }
         let number = self.documents.len();
         self.by_path.insert(path.clone(), number);
+        let name = path.file_name().unwrap_or_default().to_owned();
+        self.by_name.entry(name).or_default().push(number);
         self.by_size.entry(size_bytes).or_default().push(number);
         self.size_bytes += size_bytes;
         self.documents.push(Document { path, size_bytes });
+    }
+
+    /// The document at a path; if there is none, those of the same name.
+    fn at_or_named(&self, path: &Path) -> Vec<usize> {
+        if let Some(at_its_path) = self.by_path.get(path) {
+            return vec![*at_its_path];
+        }
+        let named = path.file_name().and_then(|name| self.by_name.get(name));
+        named.filter(|named| named.len() <= NAMESAKES_MAX).cloned().unwrap_or_default()
     }
 
     fn open_document(&self, number: usize) -> io::Result<File> {
@@ -155,17 +171,17 @@ impl Reader<'_> {
         let (own, other) = (self.sides[side], self.sides[1 - side]);
         let Document { path, size_bytes } = &own.documents[number];
         let (chunks, digest) = self.chunks(side, number)?;
-        let at_its_path = other.by_path.get(path).copied();
+        let likely = other.at_or_named(path);
         let of_its_size = other.by_size.get(size_bytes).into_iter().flatten().copied();
-        // The one at the same path is the likeliest.
-        let like = at_its_path.filter(|place| other.documents[*place].size_bytes == *size_bytes);
-        if like.into_iter().chain(of_its_size).any(|place| self.digest(1 - side, place) == Some(digest)) {
+        let like = likely.iter().copied().filter(|place| other.documents[*place].size_bytes == *size_bytes);
+        if like.chain(of_its_size).any(|place| self.digest(1 - side, place) == Some(digest)) {
             return Some(vec![(0, *size_bytes)]);
         }
-        let Some((theirs, _)) = at_its_path.and_then(|place| self.chunks(1 - side, place)) else {
-            return Some(Vec::new());
-        };
-        let theirs: HashSet<Tag> = theirs.iter().map(|chunk| chunk.tag).collect();
+        let mut theirs: HashSet<Tag> = HashSet::new();
+        for place in likely {
+            let read = self.chunks(1 - side, place);
+            theirs.extend(read.iter().flat_map(|(chunks, _)| chunks).map(|chunk| chunk.tag));
+        }
         let common = chunks.iter().filter(|chunk| theirs.contains(&chunk.tag));
         Some(common.map(|chunk| (chunk.offset, u64::from(chunk.length_bytes))).collect())
     }
@@ -230,8 +246,8 @@ pub(super) fn of(sides: [&Side; 2], method: Method, key: &Key, places: u64) -> (
     (both, reader.read)
 }
 
-const MEANING: &str = "bytes in chunks that are also in the document at the same path of the other side, or in a document that has \
-     the same content anywhere there. Of documents that were both moved and changed nothing counts: the comparison finds as much or more.";
+const MEANING: &str = "bytes in chunks that are also in the document at the same path of the other side, or else of the same name, or in a document that has \
+     the same content anywhere there. Of documents that were renamed and changed nothing counts: the comparison finds as much or more.";
 
 /// The estimates for people.
 pub(super) fn text(sides: [&Side; 2], estimates: [Option<Estimate>; 2], read: Read, began: Instant) -> String {
@@ -265,13 +281,13 @@ pub(super) fn text(sides: [&Side; 2], estimates: [Option<Estimate>; 2], read: Re
         sides.iter().fold((0, 0), |(documents, size), side| (documents + side.documents.len(), size + side.size_bytes));
     lines.push(format!("Counted   {MEANING}"));
     lines.push(format!(
-        "Drawn     {} places of each side by chance: {} of {} documents, {} of {} bytes were read, in {:.1} s",
+        "Drawn     {} places of each side by chance; {} of {} documents were read in {:.1} s, {} (both sides have {})",
         count(places),
         count(read.documents),
         count(documents as u64),
+        began.elapsed().as_secs_f64(),
         bytes(read.bytes),
         bytes(size),
-        began.elapsed().as_secs_f64(),
     ));
     lines.push(String::new());
     lines.join("\n")
@@ -341,7 +357,7 @@ mod tests {
                 0 | 3 => to(document.path.clone(), &bytes),
                 1 => to(document.path.clone(), &changed()),
                 2 => to(Path::new("moved").join(&document.path), &bytes),
-                4 => to(Path::new("moved").join(&document.path), &changed()),
+                4 => to(PathBuf::from(format!("renamed/{number}")), &changed()),
                 _ => {}
             }
         }

@@ -173,8 +173,13 @@ fn rotate(state_dir: &Path, folder: &Path, keep: NonZeroUsize, options: &BackupO
     for damaged in &rotated.saved.damaged {
         say(&format!("damaged: {damaged}\n"))?;
     }
-    if let Some(checked) = &rotated.checked {
-        say(&findings(checked, &rotated.scratch))?;
+    for (what, checked, folder) in [
+        ("the state", Some(&rotated.state), state_dir),
+        ("restored", rotated.checked.as_ref(), rotated.scratch.as_path()),
+    ] {
+        if let Some(checked) = checked {
+            say(&format!("{what}: {}", findings(checked, folder)))?;
+        }
     }
     let Rotated { saved, backup, removed, .. } = &rotated;
     if !rotated.is_intact() {

@@ -23,6 +23,8 @@ const LOCK: &str = ".cognate-lock";
 /// A backup, and what came of its check.
 pub(super) struct Rotated {
     pub(super) saved: Saved,
+    /// What was found in the state itself: a restored backup does not show what was damaged before, since sites send it again.
+    pub(super) state: Checked,
     /// Its folder; with `.unchecked` at the end of its name if it is not intact.
     pub(super) backup: PathBuf,
     /// What was found in the restored state; nothing if the backup was not complete and so was not restored.
@@ -36,7 +38,9 @@ pub(super) struct Rotated {
 impl Rotated {
     /// True if nothing is missing or damaged.
     pub(super) fn is_intact(&self) -> bool {
-        self.saved.damaged.is_empty() && self.checked.as_ref().is_some_and(|checked| checked.findings.is_empty())
+        self.state.findings.is_empty()
+            && self.saved.damaged.is_empty()
+            && self.checked.as_ref().is_some_and(|checked| checked.findings.is_empty())
     }
 }
 
@@ -60,14 +64,19 @@ pub(super) fn rotate(
     }
     let name = format!("{PREFIX}{}", time(seconds((options.clock)())).replace(':', ""));
     let (backup, new) = (folder.join(&name), folder.join(format!("{name}{UNCHECKED}")));
+    if backup.try_exists().map_err(Error::state(&backup))? {
+        return Err(Error::Refused(format!("`{}` was made in this very second: try again", backup.display())));
+    }
+    let checks = CheckOptions { read_data: true };
+    let state = maintenance::check(state_dir, checks, &Report::check)?;
     let saved = maintenance::backup(state_dir, &new, options)?;
     let mut rotated =
-        Rotated { saved, backup: new.clone(), checked: None, scratch: scratch.clone(), removed: Vec::new() };
+        Rotated { saved, state, backup: new.clone(), checked: None, scratch: scratch.clone(), removed: Vec::new() };
     if !rotated.saved.damaged.is_empty() {
         return Ok(rotated);
     }
     maintenance::restore(&new, &scratch, &[], options.clock)?;
-    rotated.checked = Some(maintenance::check(&scratch, CheckOptions { read_data: true }, &Report::check)?);
+    rotated.checked = Some(maintenance::check(&scratch, checks, &Report::check)?);
     fs::remove_dir_all(&scratch).map_err(Error::state(&scratch))?;
     if !rotated.is_intact() {
         return Ok(rotated);

@@ -92,6 +92,21 @@ fn units_start_watch_and_stop_the_daemons_as_these_expect() {
 }
 
 #[test]
+fn the_timer_of_backups_starts_a_backup_that_is_checked_before_old_ones_go() {
+    let (unit, timer) = (text("systemd/cognate-backup.service"), text("systemd/cognate-backup.timer"));
+    let set = assignments(&unit);
+    assert_eq!(
+        (&set["Type"][..], &set["User"][..], &set["UMask"][..]),
+        (&["oneshot"][..], &["cognate"][..], &["0077"][..])
+    );
+    let command = set["ExecStart"][0].strip_prefix("/usr/bin/cognate ").unwrap();
+    assert_eq!(command, "coordinator backup /var/backups/cognate --rotate 7 --config /etc/cognate/coordinator.toml");
+    assert!(set["ReadWritePaths"][0].contains("/var/backups/cognate"));
+    let set = assignments(&timer);
+    assert_eq!((&set["Persistent"][..], &set["WantedBy"][..]), (&["true"][..], &["timers.target"][..]));
+}
+
+#[test]
 fn systemd_accepts_the_units_and_finds_them_little_exposed() {
     if Command::new("systemd-analyze").arg("--version").output().is_err() {
         return not_checked("the units, since `systemd-analyze` is not installed");

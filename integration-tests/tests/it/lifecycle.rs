@@ -250,10 +250,10 @@ fn a_backup_under_load_restores_to_a_coordinator_that_workers_go_on_with() {
 
 #[test]
 fn backups_take_turns_and_none_goes_before_a_new_one_was_restored_and_checked() {
-    let federation = Federation::of(717, 1, 20);
+    let mut federation = Federation::of(717, 1, 20);
     federation.scan(&[]).report();
     let (config, folder) = (federation.coordinator_config(), federation.sandbox.path("backups"));
-    let rotate = || {
+    let rotate = |federation: &Federation| {
         let args =
             ["coordinator", "backup", folder.to_str().unwrap(), "--rotate", "2", "--config", config.to_str().unwrap()];
         federation.sandbox.cognate(args)
@@ -268,7 +268,7 @@ fn backups_take_turns_and_none_goes_before_a_new_one_was_restored_and_checked() 
     let mut made = Vec::new();
     for _ in 0..3 {
         wait_until("a second has passed", || {
-            let run = rotate();
+            let run = rotate(&federation);
             run.code == Some(0) && backups().last() != made.last()
         });
         made.push(backups().last().unwrap().clone());
@@ -276,17 +276,22 @@ fn backups_take_turns_and_none_goes_before_a_new_one_was_restored_and_checked() 
     assert_eq!(backups(), made[1..], "the last two");
     let restored = std::fs::read_dir(&folder).unwrap().filter(|entry| entry.as_ref().unwrap().path().is_dir()).count();
     assert_eq!(restored, 2, "no scratch folder is left");
-    // A state that is damaged is saved, told, and takes no place of a good one.
+    // A state that is damaged is saved, told, and takes no place of a good one. While a coordinator runs, the end of a segment may be
+    // a record that is being written.
+    federation.stop_coordinator();
     let segment = cognate_integration_tests::sandbox::names(&federation.coordinator_state().join("indexes"))
         .into_iter()
-        .find(|path| path.extension().is_some_and(|extension| extension == "seg"))
+        .filter(|path| path.extension().is_some_and(|extension| extension == "seg"))
+        .max_by_key(|path| path.metadata().unwrap().len())
         .expect("a segment");
     let mut bytes = std::fs::read(&segment).unwrap();
     let middle = bytes.len() / 2;
     bytes[middle] ^= 1;
     std::fs::write(&segment, bytes).unwrap();
-    let run = rotate();
-    assert!(run.code == Some(1) && run.text().contains("no earlier backup was removed"), "{run:?}");
+    wait_until("a second has passed, and the damage is found", || {
+        let run = rotate(&federation);
+        run.code == Some(1) && run.text().contains("no earlier backup was removed")
+    });
     assert_eq!(backups()[..2], made[1..]);
     assert!(backups()[2].ends_with(".unchecked"), "{:?}", backups());
 }

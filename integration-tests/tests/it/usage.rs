@@ -70,7 +70,7 @@ fn nonsense_is_refused_with_exit_2_and_a_hint() {
     check(&["compare", "x", "--nonsense"], &["--nonsense"]);
     check(&["compare", "x", "--estimate"], &["--estimate is about two folders"]);
     check(&["compare", "x", "y", "--estimate=3"], &["20"]);
-    check(&["compare", "x", "y", "--estimate", "--format", "xlsx"], &["text or json"]);
+    check(&["compare", "x", "y", "--estimate", "--format", "ndjson"], &["text or json"]);
     check(&["compare", "x", "y", "--estimate", "--view", "text"], &["by chunks"]);
     check(&["report", "latest", "--printed", "audit.pdf"], &["report verify FILE --printed PDF"]);
     check(&["compare", "x", "--min-containmet", "1"], &["--min-containment"]);

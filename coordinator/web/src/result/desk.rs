@@ -4,19 +4,23 @@
 use askama::Template;
 use axum::Router;
 use axum::extract::{Path, RawQuery};
-use axum::routing::get;
+use axum::routing::{get, post};
 use cognate_proto::name::ScanId;
 
 use super::cluster::{Detail, DetailQuery};
 use super::clusters::{ListPane, ListQuery, rows};
 use super::explain::Places;
-use super::verdicts::VERDICTS;
+use super::verdicts::{VERDICTS, back, may_save};
 use super::{browsing, page_number};
 use crate::{Again, Fields, Page, PageError, Pages, Person, Shown, filters, html, scan_id};
+use cognate_server::operator::blocking;
 use cognate_storage::verdict::SavedFilter;
 
 pub(super) fn routes() -> Router<Pages> {
-    Router::new().route("/scans/{id}/clusters", get(list)).route("/scans/{id}/clusters/{view}/{name}", get(cluster))
+    Router::new()
+        .route("/scans/{id}/clusters", get(list))
+        .route("/scans/{id}/clusters/{view}/{name}", get(cluster))
+        .route("/scans/{id}/filters", post(save_filter))
 }
 
 /// The fields of the filter; errors that name none are about the first.
@@ -66,8 +70,28 @@ async fn list(person: Person, Path(id): Path<String>, RawQuery(raw): RawQuery, f
     desk(person, scan_id(&id)?, None, Asked { raw: raw.unwrap_or_default(), fields, saving: Again::default() }).await
 }
 
+/// Saves the filter of a list under a name. Filters are for all people, so only people without bounds may name them.
+async fn save_filter(person: Person, Path(id): Path<String>, fields: Fields) -> Shown {
+    let id = scan_id(&id)?;
+    may_save(&person)?;
+    let query = fields.text("query").unwrap_or_default().to_owned();
+    match saved_filter(&person, &fields, query.clone()).await {
+        Ok(()) => back(id, &fields),
+        Err(error) => after_saving(person, id, query, Again::of(fields, error, &["name"])?).await,
+    }
+}
+
+async fn saved_filter(person: &Person, fields: &Fields, query: String) -> Result<(), PageError> {
+    let name = fields.needed("name")?.to_owned();
+    let (asking, saved) = (person.clone(), name.clone());
+    blocking(move || asking.pages.services().verdicts.save_filter(&saved, &query, asking.operator.name.as_str()))
+        .await?;
+    person.say(format!("The filter is saved as “{name}”."));
+    Ok(())
+}
+
 /// The list again after its filter could not be saved under a name.
-pub(super) async fn after_saving(person: Person, id: ScanId, query: String, saving: Again) -> Shown {
+async fn after_saving(person: Person, id: ScanId, query: String, saving: Again) -> Shown {
     let fields = Fields::read(query.as_bytes())?;
     desk(person, id, None, Asked { raw: query, fields, saving }).await
 }

@@ -9,7 +9,7 @@ use cognate_proto::name::ScanId;
 use cognate_proto::v1::{self, SubjectKind};
 
 use crate::exports::file;
-use crate::{Again, Fields, Page, PageError, Pages, Person, Shown, filters, html, scan_id, see};
+use crate::{Fields, Page, PageError, Pages, Person, Shown, filters, html, scan_id, see};
 use cognate_export::grid::{Column, CsvRows, Kind, Rows as _, column};
 use cognate_export::human;
 use cognate_server::operator::blocking;
@@ -21,7 +21,6 @@ pub(super) fn routes() -> Router<Pages> {
         .route("/scans/{id}/verdicts", get(history).post(decide))
         .route("/scans/{id}/verdicts/csv", get(history_csv))
         .route("/scans/{id}/verdicts/undo", post(undo))
-        .route("/scans/{id}/filters", post(save_filter))
         .route("/scans/{id}/filters/remove", post(remove_filter))
 }
 
@@ -259,26 +258,6 @@ async fn undo(person: Person, Path(id): Path<String>, fields: Fields) -> Shown {
     back(id, &fields)
 }
 
-/// Saves the filter of a list under a name. Filters are for all people, so only people without bounds may name them.
-async fn save_filter(person: Person, Path(id): Path<String>, fields: Fields) -> Shown {
-    let id = scan_id(&id)?;
-    may_save(&person)?;
-    let query = fields.text("query").unwrap_or_default().to_owned();
-    match saved_filter(&person, &fields, query.clone()).await {
-        Ok(()) => back(id, &fields),
-        Err(error) => super::desk::after_saving(person, id, query, Again::of(fields, error, &["name"])?).await,
-    }
-}
-
-async fn saved_filter(person: &Person, fields: &Fields, query: String) -> Result<(), PageError> {
-    let name = fields.needed("name")?.to_owned();
-    let (asking, saved) = (person.clone(), name.clone());
-    blocking(move || asking.pages.services().verdicts.save_filter(&saved, &query, asking.operator.name.as_str()))
-        .await?;
-    person.say(format!("The filter is saved as “{name}”."));
-    Ok(())
-}
-
 async fn remove_filter(person: Person, Path(id): Path<String>, fields: Fields) -> Shown {
     let id = scan_id(&id)?;
     may_save(&person)?;
@@ -299,7 +278,7 @@ pub(super) fn may_save(person: &Person) -> Result<(), PageError> {
 }
 
 /// To the page that the form names, if it is one of this scan.
-fn back(id: ScanId, fields: &Fields) -> Shown {
+pub(super) fn back(id: ScanId, fields: &Fields) -> Shown {
     let own = format!("/scans/{id}/");
     let to = fields.text("to").filter(|to| to.starts_with(&own));
     see(to.unwrap_or(&format!("/scans/{id}/clusters")))

@@ -57,7 +57,7 @@ fn a_result_is_gone_through_from_the_overview_to_the_last_cluster_by_keys_alone(
     browser.press("2");
     browser.see("ol.rows > li:nth-child(2) .mark", "not-a-duplicate");
     browser.press("u");
-    browser.see_in(".notice", "Taken back");
+    browser.wait("it is taken back", |browser| browser.texts(".mark .verdict") == ["duplicate"]);
     browser.press("2");
     browser
         .wait("it is decided again", |browser| browser.texts(".mark .verdict").contains(&"not-a-duplicate".to_owned()));
