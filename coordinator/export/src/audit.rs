@@ -165,7 +165,7 @@ impl Audit {
     fn in_order(report: &Report, input: AuditInput) -> Result<Audit> {
         let mut controls = report.controls()?;
         // Controls count in no overlap: folders that have nothing else in common are not listed either.
-        let planted: HashSet<[&str; 3]> = controls.iter().map(|control| folder_of(control)).collect();
+        let planted: HashSet<[&str; 3]> = controls.iter().map(folder_of).collect();
         let is_planted = |place: &FolderPlace| {
             planted.contains(&[place.site.as_str(), place.repository.as_str(), place.path.as_str()])
         };
