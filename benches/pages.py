@@ -4,7 +4,7 @@
 usage: pages.py make FOLDER [CLUSTERS]                  writes generated documents for two sites: FOLDER/paris, FOLDER/tokyo
        pages.py measure [--rounds 5] [--max-ms 300] OPERATOR_FILE SCAN
 
-`make` writes, for each of 100,000 clusters, two or three versions of a text of 3 kB and an identical copy of the first, from a seed. `measure`
+`make` writes, for each of 100,000 clusters, two or three versions of a text of 3 kB and an identical copy of the first, from a seed. The sites of the scan must be called paris and tokyo, and their repositories kb. `measure`
 signs in with `cognate operator login` (the program of the variable COGNATE, or of the path), and asks each page to its last byte. It prints the
 slowest answer of each page after one that is not counted, and fails if one takes longer than `--max-ms`.
 """

@@ -17,6 +17,7 @@ use crate::canonical::comparable;
 use crate::clock::Clocks;
 use crate::dice::{Dice, seed};
 use crate::invitation;
+use crate::metrics;
 use crate::proxy::Proxy;
 use crate::sandbox::{Run, Running, Sandbox, wait_until};
 use crate::tree::{self, Files};
@@ -453,24 +454,15 @@ impl Federation {
     #[track_caller]
     fn wait_all_attached(&self, names: &[String]) {
         wait_until(&format!("{} are attached", names.join(", ")), || {
-            if self.sessions().is_some_and(|sessions| sessions < names.len() as f64) {
+            if metrics::value(self.http_address(), "cognate_sessions")
+                .is_some_and(|sessions| sessions < names.len() as f64)
+            {
                 std::thread::sleep(Duration::from_millis(5));
                 return false;
             }
             let rows = self.members();
             names.iter().all(|name| rows.iter().any(|row| row["name"] == **name && row["attached"] == true))
         });
-    }
-
-    /// The number of sessions by the coordinator's metrics, where these can be read.
-    fn sessions(&self) -> Option<f64> {
-        let address = self.http_address();
-        let mut stream = TcpStream::connect(address).ok()?;
-        stream.set_read_timeout(Some(Duration::from_secs(10))).ok()?;
-        write!(stream, "GET /metrics HTTP/1.1\r\nHost: {address}\r\nConnection: close\r\n\r\n").ok()?;
-        let mut answer = String::new();
-        stream.read_to_string(&mut answer).ok()?;
-        answer.lines().find_map(|line| line.strip_prefix("cognate_sessions ")?.parse().ok())
     }
 
     /// The repositories of all sites, as `--repositories` takes them.

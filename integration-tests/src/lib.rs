@@ -15,6 +15,7 @@ pub mod clock;
 pub mod dice;
 pub mod federation;
 pub mod invitation;
+mod metrics;
 pub mod proxy;
 pub mod rows;
 pub mod sandbox;
