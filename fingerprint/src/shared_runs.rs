@@ -2,7 +2,7 @@
 //!
 //! A byte of one document is shared if a window of `width` bytes around it occurs somewhere in the other. Windows are found by
 //! a rolling hash and compared byte by byte, so the result is exact. It needs the bytes of both documents: experiments and
-//! sites hold the estimates of chunks against it, and nothing else uses it.
+//! sites hold the estimates of chunks against it, and an estimate before a comparison looks for its windows.
 
 use crate::split_mix::SplitMix64;
 

@@ -1,26 +1,31 @@
 //! `compare --estimate`: how much two folders have in common, from a sample, before everything is read.
 //!
 //! The bytes of a side, in the order of their paths, are cut into as many equal stretches as places are wanted, and one place is
-//! drawn by chance from each. A place counts as common if its chunk is also in the document at the same path of the other side (if
-//! there is none, in one of the same name), or if a document there has the same content as its own. Both can be seen by reading the
+//! drawn by chance from each. A place counts as common if a window of 32 bytes around it is also in the document at the same path of the
+//! other side (if there is none, in one of the same name), which is the exact measure of reports, or if a document there has the same content as its own. Both can be seen by reading the
 //! document of the place, the one at its path, and those of its size: no other document can have its content. The mean number of places in common is the share of the
 //! bytes, and it varies no more than if all places were drawn from everything, since neighbours are alike: the interval of Clopper
 //! and Pearson, which is for that, is on the safe side, however the sizes of documents are spread.
 
-use std::collections::{BTreeMap, HashMap, HashSet};
+use std::collections::{BTreeMap, HashMap};
 use std::ffi::OsString;
 use std::fs::File;
-use std::io;
+use std::io::{self, Read as _};
+use std::os::unix::fs::FileExt as _;
 use std::path::{Path, PathBuf};
 use std::time::Instant;
 
 use cognate_export::human::{bytes, count, percent};
-use cognate_fingerprint::{Chunk, ContentDigest, Fingerprinter, Key, Method, SplitMix64, Tag, binomial_interval};
+use cognate_fingerprint::{
+    ContentDigest, EXACT_WINDOW_BYTES, Fingerprinter, Key, Method, SplitMix64, binomial_interval, window_hashes,
+};
 use cognate_proto::selection::{Facts, Selection};
 use serde_json::{Value, json};
 
 /// Of a name that more documents have than this, none is read: it says nothing about what is in them.
 const NAMESAKES_MAX: usize = 8;
+/// Bytes of a document in memory at a time.
+const BLOCK_BYTES: usize = 1 << 20;
 /// The same folders give the same answer.
 const SEED: u64 = 1;
 
@@ -141,49 +146,101 @@ struct Reader<'a> {
 }
 
 impl Reader<'_> {
-    /// The chunks and the digest of a document; nothing if it cannot be read.
-    fn chunks(&mut self, side: usize, number: usize) -> Option<(Vec<Chunk>, ContentDigest)> {
-        let mut chunks = Vec::new();
-        let read = self.sides[side].open_document(number).and_then(|mut file| {
-            self.fingerprinter.read(&mut file, |chunk| {
-                chunks.push(chunk);
-                Ok(())
-            })
-        });
-        let content = read.ok();
+    /// The digest of a document; nothing if it cannot be read.
+    fn digest(&mut self, side: usize, number: usize) -> Option<ContentDigest> {
+        if let Some(digest) = self.digests.get(&(side, number)) {
+            return *digest;
+        }
+        let read = self.sides[side].open_document(number);
+        let content = read.and_then(|mut file| self.fingerprinter.read(&mut file, |_| Ok(()))).ok();
+        self.read.documents += 1;
         self.read.bytes += content.map_or(0, |content| content.size_bytes);
         let digest = content.map(|content| content.digest);
-        if self.digests.insert((side, number), digest).is_none() {
-            self.read.documents += 1;
-        }
-        Some((chunks, digest?))
+        self.digests.insert((side, number), digest);
+        digest
     }
 
-    fn digest(&mut self, side: usize, number: usize) -> Option<ContentDigest> {
-        match self.digests.get(&(side, number)) {
-            Some(digest) => *digest,
-            None => self.chunks(side, number).map(|(_, digest)| digest),
-        }
-    }
-
-    /// The runs of bytes of a document that the other side has, as offset and length; nothing if it cannot be read.
-    fn common(&mut self, side: usize, number: usize) -> Option<Vec<(u64, u64)>> {
+    /// How many of these places of a document the other side has; nothing if it cannot be read.
+    fn common(&mut self, side: usize, number: usize, offsets: &[u64]) -> Option<u64> {
         let (own, other) = (self.sides[side], self.sides[1 - side]);
         let Document { path, size_bytes } = &own.documents[number];
-        let (chunks, digest) = self.chunks(side, number)?;
+        let digest = self.digest(side, number)?;
         let likely = other.at_or_named(path);
         let of_its_size = other.by_size.get(size_bytes).into_iter().flatten().copied();
         let like = likely.iter().copied().filter(|place| other.documents[*place].size_bytes == *size_bytes);
         if like.chain(of_its_size).any(|place| self.digest(1 - side, place) == Some(digest)) {
-            return Some(vec![(0, *size_bytes)]);
+            return Some(offsets.len() as u64);
         }
-        let mut theirs: HashSet<Tag> = HashSet::new();
+        let mut windows = Windows::around(&own.open_document(number).ok()?, *size_bytes, offsets).ok()?;
         for place in likely {
-            let read = self.chunks(1 - side, place);
-            theirs.extend(read.iter().flat_map(|(chunks, _)| chunks).map(|chunk| chunk.tag));
+            // What cannot be read has nothing in common with anything.
+            let found = other.open_document(place).and_then(|mut file| windows.find(&mut file));
+            self.read.bytes += found.unwrap_or(0);
         }
-        let common = chunks.iter().filter(|chunk| theirs.contains(&chunk.tag));
-        Some(common.map(|chunk| (chunk.offset, u64::from(chunk.length_bytes))).collect())
+        Some(windows.found.into_iter().filter(|found| *found).count() as u64)
+    }
+}
+
+/// The windows around places of a document, which are looked for in others.
+struct Windows {
+    /// The hash of each, its bytes, and the number of the place; by hash.
+    all: Vec<(u64, [u8; EXACT_WINDOW_BYTES], usize)>,
+    /// For the first bits of a hash, whether there is such a window: nearly all windows of other documents are none.
+    may_be: Vec<bool>,
+    /// The places of which a window was found.
+    found: Vec<bool>,
+}
+
+const FIRST_BITS: u32 = 14;
+
+fn first_bits(hash: u64) -> usize {
+    usize::try_from(hash >> (64 - FIRST_BITS)).expect("few bits")
+}
+
+impl Windows {
+    /// Those around places of a document of this size.
+    fn around(file: &File, size_bytes: u64, offsets: &[u64]) -> io::Result<Windows> {
+        let width = EXACT_WINDOW_BYTES as u64;
+        let mut windows =
+            Windows { all: Vec::new(), may_be: vec![false; 1 << FIRST_BITS], found: vec![false; offsets.len()] };
+        for (number, offset) in offsets.iter().enumerate() {
+            let (start, end) = (offset.saturating_sub(width - 1), (offset + width).min(size_bytes));
+            let mut bytes = vec![0; usize::try_from(end - start).expect("two windows")];
+            file.read_exact_at(&mut bytes, start)?;
+            for (window, hash) in bytes.array_windows().zip(window_hashes(&bytes, EXACT_WINDOW_BYTES)) {
+                windows.all.push((hash, *window, number));
+                windows.may_be[first_bits(hash)] = true;
+            }
+        }
+        windows.all.sort_unstable();
+        Ok(windows)
+    }
+
+    /// Looks for them in a document, and tells how many bytes it has.
+    fn find(&mut self, file: &mut File) -> io::Result<u64> {
+        let (mut block, mut size_bytes) = (Vec::with_capacity(2 * BLOCK_BYTES), 0);
+        loop {
+            let begun = block.len();
+            let read = file.by_ref().take(BLOCK_BYTES as u64).read_to_end(&mut block)?;
+            size_bytes += read as u64;
+            for (start, hash) in window_hashes(&block, EXACT_WINDOW_BYTES).enumerate() {
+                if self.may_be[first_bits(hash)] {
+                    self.see(hash, &block[start..start + EXACT_WINDOW_BYTES]);
+                }
+            }
+            if read == 0 {
+                return Ok(size_bytes);
+            }
+            // A window may begin in one block and end in the next.
+            block.drain(..(begun + read).saturating_sub(EXACT_WINDOW_BYTES - 1));
+        }
+    }
+
+    fn see(&mut self, hash: u64, bytes: &[u8]) {
+        let first = self.all.partition_point(|(known, ..)| *known < hash);
+        for (_, window, number) in self.all[first..].iter().take_while(|(known, ..)| *known == hash) {
+            self.found[*number] |= window == bytes;
+        }
     }
 }
 
@@ -212,15 +269,9 @@ fn estimate(reader: &mut Reader<'_>, side: usize, places: u64, seed: u64) -> Opt
     }
     let (mut common, mut unread) = (0, 0);
     for (number, offsets) in drawn {
-        match reader.common(side, number) {
+        match reader.common(side, number, &offsets) {
             None => unread += offsets.len() as u64,
-            Some(runs) => {
-                let is_in = |offset: u64| {
-                    let after = runs.partition_point(|(start, _)| *start <= offset);
-                    after > 0 && offset < runs[after - 1].0 + runs[after - 1].1
-                };
-                common += offsets.into_iter().filter(|offset| is_in(*offset)).count() as u64;
-            }
+            Some(found) => common += found,
         }
     }
     Some(Estimate { places, common, unread, interval: binomial_interval(common, places) })
@@ -246,8 +297,8 @@ pub(super) fn of(sides: [&Side; 2], method: Method, key: &Key, places: u64) -> (
     (both, reader.read)
 }
 
-const MEANING: &str = "bytes in chunks that are also in the document at the same path of the other side, or else of the same name, or in a document that has \
-     the same content anywhere there. Of documents that were renamed and changed nothing counts: the comparison finds as much or more.";
+const MEANING: &str = "bytes in runs of 32 or more that are also in the document at the same path of the other side, or else of the same name, or in a \
+     document that has the same content anywhere there. Of documents that were renamed and changed nothing counts: the comparison finds about as much, or more.";
 
 /// The estimates for people.
 pub(super) fn text(sides: [&Side; 2], estimates: [Option<Estimate>; 2], read: Read, began: Instant) -> String {
@@ -334,7 +385,7 @@ fn part(ratio: f64, all: u64) -> u64 {
 
 #[cfg(test)]
 mod tests {
-    use cognate_fingerprint::View;
+    use cognate_fingerprint::{View, WindowIndex};
 
     use super::*;
 
@@ -369,6 +420,27 @@ mod tests {
         Method::tttd(View::Raw, 1000).unwrap()
     }
 
+    /// The bytes of a side that the other has, by comparing whole documents.
+    fn exactly_common(own: &Side, other: &Side) -> u64 {
+        let read = |side: &Side, number: usize| std::fs::read(side.root.join(&side.documents[number].path)).unwrap();
+        let contents: Vec<Vec<u8>> = (0..other.documents.len()).map(|number| read(other, number)).collect();
+        let common = |number: usize| {
+            let bytes = read(own, number);
+            if contents.contains(&bytes) {
+                return bytes.len();
+            }
+            let likely: Vec<&[u8]> = other
+                .at_or_named(&own.documents[number].path)
+                .into_iter()
+                .map(|place| contents[place].as_slice())
+                .collect();
+            // No window goes from one document to another: between them is what none has.
+            let between = [0_u8, 1].repeat(EXACT_WINDOW_BYTES);
+            WindowIndex::of(&likely.join(between.as_slice()), EXACT_WINDOW_BYTES).shared_runs(&bytes).bytes()
+        };
+        (0..own.documents.len()).map(|number| common(number) as u64).sum()
+    }
+
     #[test]
     fn the_interval_holds_the_true_share_in_95_of_100_draws() {
         let (_folder, [old, new]) = trees();
@@ -379,10 +451,7 @@ mod tests {
             read: Read::default(),
         };
         for side in [0, 1] {
-            let documents = reader.sides[side].documents.len();
-            let common = |reader: &mut Reader<'_>, number| reader.common(side, number).unwrap();
-            let runs: Vec<Vec<(u64, u64)>> = (0..documents).map(|number| common(&mut reader, number)).collect();
-            let exact: u64 = runs.iter().flatten().map(|(_, length)| *length).sum();
+            let exact = exactly_common(reader.sides[side], reader.sides[1 - side]);
             #[expect(clippy::cast_precision_loss, reason = "the share of a few megabytes")]
             let truth = exact as f64 / reader.sides[side].size_bytes as f64;
             assert!((0.2..0.9).contains(&truth), "{truth}: the trees differ in part");
