@@ -124,7 +124,7 @@ fn copy(from: &Path, to: &Path) {
 fn unrefined(report: &Value) -> Value {
     let mut report = comparable(report);
     let scan = report["scan"].as_object_mut().unwrap();
-    ["digest", "refines", "refined"].iter().for_each(|name| drop(scan.remove(*name)));
+    ["digest", "refines", "refined", "selection"].iter().for_each(|name| drop(scan.remove(*name)));
     report
 }
 

@@ -85,8 +85,8 @@ async fn write_row(writer: &mut OwnedWriteHalf, value: &Value) -> io::Result<()>
 async fn carry_out(request: Request, daemon: &Daemon, writer: &mut OwnedWriteHalf) -> Answer {
     match request {
         Request::Status => write_row(writer, &status(daemon)).await.map(Ok),
-        Request::Pause => Ok(daemon.set_paused(true)),
-        Request::Resume => Ok(daemon.set_paused(false)),
+        Request::Pause => Ok(daemon.set_paused(true).await),
+        Request::Resume => Ok(daemon.set_paused(false).await),
         Request::Health | Request::Sync { .. } | Request::Results { .. } | Request::Received => {
             let Some(connection) = daemon.connection() else { return Ok(not_attached(daemon)) };
             match request {

@@ -13,6 +13,7 @@ use tokio::sync::{mpsc, oneshot, watch};
 use super::dialer::CertificateStatus;
 use crate::error::SyncError;
 use crate::ledger::Ledger;
+use crate::off_tasks::off_tasks;
 use crate::sending::connection::Connection;
 use crate::session::own_sync::{OwnSyncFailure, OwnSyncRequest};
 use crate::session::site::Site;
@@ -48,16 +49,19 @@ impl Daemon {
     }
 
     /// Pauses or resumes the site, also for the time after a restart.
-    pub(super) fn set_paused(&self, paused: bool) -> Result<(), String> {
+    pub(super) async fn set_paused(&self, paused: bool) -> Result<(), String> {
         let marker = paused_marker(&self.site.config.state_dir);
-        let done = match paused {
-            true => write_whole(&marker, b"paused by `worker pause`\n", PRIVATE),
-            false => match std::fs::remove_file(&marker) {
-                Err(error) if error.kind() != std::io::ErrorKind::NotFound => Err(error),
-                _ => Ok(()),
-            },
+        let mark = move || {
+            let done = match paused {
+                true => write_whole(&marker, b"paused by `worker pause`\n", PRIVATE),
+                false => match std::fs::remove_file(&marker) {
+                    Err(error) if error.kind() != std::io::ErrorKind::NotFound => Err(error),
+                    _ => Ok(()),
+                },
+            };
+            done.map_err(|error| format!("`{}`: {error}", marker.display()))
         };
-        done.map_err(|error| format!("`{}`: {error}", marker.display()))?;
+        off_tasks(mark).await?;
         self.site.pace.set_paused(paused);
         Ok(())
     }
