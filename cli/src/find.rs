@@ -77,7 +77,7 @@ pub(crate) struct FindArgs {
 pub(crate) struct HowArgs {
     #[command(flatten)]
     key: KeyArgs,
-    /// Method of fingerprinting; docs/methods.md compares them. fuzzy and similarity-index only propose matches, similarity-index 600 false ones a query among 10,000 documents; bsw and bsw-chunk win for no need [default: that of the finest index available]
+    /// Method of fingerprinting; docs/methods.md compares them. similarity-index only proposes matches, 600 false ones a query among 10,000 documents; what fuzzy proposes is verified by the words; bsw and bsw-chunk win for no need [default: that of the finest index available]
     #[arg(long, value_parser = PossibleValuesParser::new(Method::NAMES), help_heading = "Method")]
     method: Option<String>,
     /// Part of a file to search for: raw (its bytes), text (the text that a reader sees), passages (each paragraph of the text), office (the text of office files, PDF and mail) [default: office for such files, else raw]
@@ -98,7 +98,7 @@ pub(crate) struct HowArgs {
     /// Count a match only with this share of either document in common, 0 to 1, or with --min-shared-bytes
     #[arg(long, value_name = "X", help_heading = "What counts")]
     min_containment: Option<Containment>,
-    /// Precision of the figures: fine (what whole chunks do not share is cut once more, at the sites as well), coarse (whole chunks alone) [default: fine]
+    /// Precision of the figures: fine (what whole chunks do not share is cut once more, at the sites as well, and what fuzzy proposes is verified), coarse (whole chunks and proposals alone) [default: fine]
     #[arg(long, value_name = "PRECISION", value_parser = PossibleValuesParser::new(["fine", "coarse"]), help_heading = "What counts")]
     precision: Option<String>,
 }
@@ -140,6 +140,8 @@ enum FindFormat {
 pub(crate) struct Query {
     pub(crate) under: Under,
     pub(crate) spec: v1::MethodSpec,
+    /// The method that verifies what the method proposes, if the documents have terms.
+    pub(crate) verifier: Option<v1::MethodSpec>,
     pub(crate) names: Vec<String>,
     pub(crate) documents: Vec<SearchedDocument>,
     /// Fine chunks of their chunks, as far as there is memory for them.
@@ -214,7 +216,7 @@ fn read_text(method: &Method, key: &Key, fine: bool, files: &[PathBuf]) -> anyho
 fn searched_bytes(became: &Became) -> u64 {
     match became {
         Became::Chunks(_, content, _) => content.size_bytes,
-        Became::Signature(signature) => signature.size_bytes,
+        Became::Signature(signature, _) => signature.size_bytes,
     }
 }
 
@@ -224,11 +226,12 @@ fn from_fingerprints(how: &HowArgs, path: &Path) -> anyhow::Result<Query> {
     }
     let file = std::fs::File::open(path).with_context(|| format!("`{}` cannot be read", path.display()))?;
     let refused = |error: String| usage(format!("`{}`: {error}", path.display()));
-    let Fingerprints { method: spec, documents, fine } = Fingerprints::read(BufReader::new(file)).map_err(refused)?;
+    let Fingerprints { method: spec, verifier, documents, fine } =
+        Fingerprints::read(BufReader::new(file)).map_err(refused)?;
     let method = Method::try_from(&spec).map_err(|error| refused(error.to_string()))?;
     let id = cognate_proto::spec::method_id(&spec.method_id).map_err(|error| refused(error.to_string()))?;
     let (names, documents) = documents.into_iter().unzip();
-    Ok(Query { under: Under { method, id }, spec, names, documents, fine, all_read: true })
+    Ok(Query { under: Under { method, id }, spec, verifier, names, documents, fine, all_read: true })
 }
 
 fn read(method: &Method, key: &Key, fine: bool, files: &[PathBuf]) -> anyhow::Result<Query> {
@@ -236,7 +239,10 @@ fn read(method: &Method, key: &Key, fine: bool, files: &[PathBuf]) -> anyhow::Re
     let spec = v1::MethodSpec { method_id: id.0.to_vec(), ..v1::MethodSpec::from(method) };
     let under = Under { method: *method, id };
     let (names, documents) = (Vec::new(), Vec::new());
-    let mut query = Query { under, spec, names, documents, fine: FineOfChunks::new(), all_read: true };
+    let of_verifier =
+        |verifier: Method| v1::MethodSpec { method_id: verifier.id(key).0.to_vec(), ..v1::MethodSpec::from(&verifier) };
+    let verifier = cognate_query::verifier(method).filter(|_| fine).map(of_verifier);
+    let mut query = Query { under, spec, verifier, names, documents, fine: FineOfChunks::new(), all_read: true };
     let mut fine_left = FIND_FINE_MAX;
     let mut reader = Reader::new(method, key, fine)?;
     for found in files.iter().flat_map(|file| reader.read(file)) {
@@ -284,14 +290,16 @@ fn searched(became: Became) -> SearchedDocument {
             index: None,
             features: chunks.iter().map(|chunk| Feature { tag: chunk.tag, weight: chunk.length_bytes }).collect(),
             repeated,
+            terms: Vec::new(),
         },
-        Became::Signature(signature) => SearchedDocument {
+        Became::Signature(signature, terms) => SearchedDocument {
             size_bytes: signature.size_bytes,
             digest: signature.digest,
             windows: signature.windows,
             index: signature.index,
             features: signature.features,
             repeated,
+            terms,
         },
     }
 }

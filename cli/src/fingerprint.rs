@@ -12,7 +12,7 @@ use std::sync::mpsc::{Receiver, sync_channel};
 use std::time::{Duration, Instant};
 
 use clap::{Args, ValueEnum};
-use cognate_fingerprint::{Content, Key, Method, Signature, UnsupportedDocument, View};
+use cognate_fingerprint::{Content, Key, Method, Signature, UnsupportedDocument, Verification, View};
 use cognate_proto::limits::FIND_FINE_MAX;
 use cognate_proto::path::{escaped, printable};
 use cognate_query::{Machine, Under, write_line};
@@ -42,7 +42,7 @@ pub(crate) struct FingerprintArgs {
     /// Output format
     #[arg(long, value_enum, default_value = "text")]
     pub(crate) format: FingerprintFormat,
-    /// With --format ndjson: add the fine chunks of each chunk, so that a find measures edited documents by them
+    /// With --format ndjson: add the fine chunks of each chunk, so that a find measures edited documents by them; under fuzzy, the keyed words of each text, so that a find verifies what it proposes
     #[arg(long)]
     pub(crate) fine: bool,
     /// Threads [default: one for each processor]
@@ -93,9 +93,12 @@ impl Reader {
 pub(crate) fn run(args: &FingerprintArgs) -> anyhow::Result<Exit> {
     let method = args.method.any()?;
     let key = args.key.key()?;
-    if args.fine && !(args.format == FingerprintFormat::Ndjson && method.capabilities().fine) {
+    let can = method.capabilities();
+    let is_verified = can.verified_by == Some(Verification::Cosine);
+    if args.fine && !(args.format == FingerprintFormat::Ndjson && (can.fine || is_verified)) {
         return Err(usage(
-            "--fine: only --format ndjson has fine chunks, and only of `tttd` with a mean of at most 16384",
+            "--fine: only --format ndjson has fine chunks, and only of `tttd` with a mean of at most 16384; under `fuzzy` it has \
+             the words",
         ));
     }
     if method.capabilities().fixed_size && args.method.chunk_bytes.is_some() {
@@ -122,7 +125,7 @@ pub(crate) fn run(args: &FingerprintArgs) -> anyhow::Result<Exit> {
         }
         drop(results_to);
         let mut out = BufWriter::with_capacity(1 << 16, io::stdout().lock());
-        let under = Under { method: &method, id: method.id(&key) };
+        let under = Under::new(&method, &key);
         let failed = in_order(&results, |found| write_all(&mut out, args.format, under, found));
         // A thread that hands over a result must not wait forever.
         drop(results);
@@ -239,7 +242,7 @@ fn write_table(out: &mut impl Write, became: &Became) -> io::Result<()> {
             let note = if chunk.repeated_byte { "  one repeated byte" } else { "" };
             writeln!(out, "{:>14} {:>9}  {}{note}", chunk.offset, chunk.length_bytes, chunk.tag)
         }),
-        Became::Signature(signature) => signature
+        Became::Signature(signature, _) => signature
             .features
             .iter()
             .try_for_each(|feature| writeln!(out, "{:>14} {:>9}  {}", "", feature.weight, feature.tag)),
@@ -252,9 +255,9 @@ fn summary(path: &str, method: &Method, file: &Fingerprinted) -> String {
         Became::Chunks(_, Content { chunk_count, .. }, _) => {
             format!("{chunk_count} chunks  mean {}", size_bytes.checked_div(*chunk_count).unwrap_or(0))
         }
-        Became::Signature(Signature { shortage: Some(shortage), .. }) => shortage.to_string(),
-        Became::Signature(Signature { index: Some(index), .. }) => format!("index {index}"),
-        Became::Signature(signature) => {
+        Became::Signature(Signature { shortage: Some(shortage), .. }, _) => shortage.to_string(),
+        Became::Signature(Signature { index: Some(index), .. }, _) => format!("index {index}"),
+        Became::Signature(signature, _) => {
             format!("{} features of {} {}", signature.features.len(), signature.windows, windows(method))
         }
     };

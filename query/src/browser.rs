@@ -98,7 +98,7 @@ fn answer_to(request: &Request, answer: &mut Vec<u8>) -> Result<(), String> {
     let method = Method::restore(&request.method, view, request.chunk_bytes, &request.param);
     let method = method.map_err(|error| told(&error))?;
     let key = Key::none();
-    let under = Under { method: &method, id: method.id(&key) };
+    let under = Under::new(&method, &key);
     let mut machine = Machine::new(&method, &key, request.fine_max);
     let mut file = PageFile::new(request.size_bytes);
     let mut found: Vec<Found<Became>> = Vec::new();

@@ -86,7 +86,7 @@ mod tests {
             let path = String::from_utf8(path).unwrap();
             match became {
                 Ok(became) => {
-                    let under = Under { method: &method, id: method.id(&Key::none()) };
+                    let under = Under::new(&method, &Key::none());
                     write_line(&mut out, (&path, false), under, &became).unwrap();
                 }
                 Err(error) => writeln_json(&mut out, &path, &error),

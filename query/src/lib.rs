@@ -14,4 +14,4 @@ mod machine;
 
 pub use inside::{Found, documents_inside};
 pub use line::{Under, write_line};
-pub use machine::{Became, FineOfChunks, Machine};
+pub use machine::{Became, FineOfChunks, Machine, Terms, verifier};

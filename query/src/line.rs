@@ -2,10 +2,10 @@
 
 use std::io::{self, Write};
 
-use cognate_fingerprint::{Chunk, Feature, FeatureKind, Method, MethodId, fine_to_text};
+use cognate_fingerprint::{Chunk, Feature, FeatureKind, Key, Method, MethodId, fine_to_text};
 use serde::Serialize;
 
-use crate::machine::Became;
+use crate::machine::{Became, verifier};
 
 /// The method that documents are fingerprinted under, and its id with the key.
 #[derive(Clone, Copy)]
@@ -13,7 +13,17 @@ pub struct Under<'a> {
     /// The method.
     pub method: &'a Method,
     /// Its id.
-    pub id: MethodId,
+    id: MethodId,
+    /// The id of the method that verifies its proposals by words, if there is one.
+    verifier_id: Option<MethodId>,
+}
+
+impl<'a> Under<'a> {
+    /// A method with a key.
+    pub fn new(method: &'a Method, key: &Key) -> Under<'a> {
+        let verifier_id = verifier(method).map(|verifier| verifier.id(key));
+        Under { method, id: method.id(key), verifier_id }
+    }
 }
 
 #[derive(Serialize, Default)]
@@ -39,6 +49,12 @@ struct FileLine<'a> {
     fine: Vec<String>,
     #[serde(skip_serializing_if = "Option::is_none")]
     features: Option<Vec<(String, u32)>>,
+    /// The words of the document under their keyed hashes, each with its count, if they were asked for.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    terms: Vec<String>,
+    /// The id of the method that `terms` are of.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    verifier_id: Option<String>,
     /// Indexes, from 0, of chunks that repeat one byte.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     repeated: Vec<usize>,
@@ -97,10 +113,12 @@ fn line<'a>(path: &'a str, under: Under<'a>, became: &Became) -> FileLine<'a> {
             features: Some(chunks.iter().map(tag_and_length).collect()),
             ..line
         },
-        Became::Signature(signature) => {
+        Became::Signature(signature, terms) => {
             let is_number = method.capabilities().features == FeatureKind::Index;
             FileLine {
                 windows: Some(signature.windows),
+                terms: terms.iter().map(|term| term.tag.to_string()).collect(),
+                verifier_id: under.verifier_id.filter(|_| !terms.is_empty()).map(|id| id.to_string()),
                 features: (!is_number).then(|| signature.features.iter().map(feature).collect()),
                 index: is_number.then_some(signature.index),
                 note: signature.shortage.map(|shortage| shortage.to_string()),

@@ -5,16 +5,24 @@ use std::io::{self, Read};
 use std::sync::{Arc, Mutex, MutexGuard};
 
 use cognate_fingerprint::{
-    Chunk, Content, ContentDigest, FineChunk, FineCutter, Fingerprinter, Key, Method, Signature, Signer, Tag,
+    Chunk, Content, ContentDigest, Feature, FineChunk, FineCutter, Fingerprinter, Key, Method, Signature, Signer, Tag,
+    Verification,
 };
 
 /// Fingerprint under a method that cuts chunks, or under any other.
 pub enum Became {
     /// The chunks, the content, and the fine chunks that were asked for.
     Chunks(Vec<Chunk>, Content, FineOfChunks),
-    /// The signature.
-    Signature(Signature),
+    /// The signature, and the words of the document by which a proposal is verified, if they were asked for: each with its
+    /// count, ascending.
+    Signature(Signature, Terms),
 }
+
+/// Features under the method that verifies.
+pub type Terms = Vec<Feature>;
+
+/// A text that is longer has no terms: it is in memory while they are counted.
+const TERMS_BYTES_MAX: usize = 64 << 20;
 
 /// Fine chunks by the tags of their chunks.
 pub type FineOfChunks = BTreeMap<Tag, Vec<FineChunk>>;
@@ -27,6 +35,8 @@ enum Kind {
     /// The same, where fine chunks are made as well.
     FineChunks(Box<Fingerprinter>, Arc<Mutex<Seen>>),
     Signature(Signer),
+    /// The same for a method that only proposes, and the signer of the method that verifies.
+    Verified(Signer, Signer),
 }
 
 /// Chunks of the document that is being read, with their fine chunks. A document with more fine chunks than are wanted has
@@ -40,10 +50,14 @@ struct Seen {
 
 impl Machine {
     /// A machine for a method. It makes fine chunks, if the method has any, unless `fine_max` is 0: of documents that have at most so
-    /// many.
+    /// many. Under a method whose proposals are verified by words, it makes these, unless `fine_max` is 0.
     pub fn new(method: &Method, key: &Key, fine_max: usize) -> Machine {
         if !method.capabilities().has_chunks() {
-            return Machine(Kind::Signature(method.signer(key)));
+            let signer = method.signer(key);
+            return Machine(match verifier(method).filter(|_| fine_max > 0) {
+                Some(verifier) => Kind::Verified(signer, verifier.signer(key)),
+                None => Kind::Signature(signer),
+            });
         }
         let visiting = (fine_max > 0 && method.capabilities().fine).then(|| {
             let (seen, cutter) = (Arc::<Mutex<Seen>>::default(), FineCutter::new(key));
@@ -80,8 +94,41 @@ impl Machine {
                 let Seen { chunks, fine, .. } = std::mem::take(&mut *lock(seen));
                 Became::Chunks(chunks, content, fine)
             }
-            Kind::Signature(signer) => Became::Signature(signer.read(from)?),
+            Kind::Signature(signer) => Became::Signature(signer.read(from)?, Terms::new()),
+            Kind::Verified(signer, verifier) => {
+                let mut kept = Kept { from, bytes: Vec::new(), too_long: false };
+                let signature = signer.read(&mut kept)?;
+                let terms = match kept.too_long {
+                    true => Terms::new(),
+                    false => verifier.read(&mut kept.bytes.as_slice())?.features,
+                };
+                Became::Signature(signature, terms)
+            }
         })
+    }
+}
+
+/// The method that verifies by words what a method only proposes.
+pub fn verifier(method: &Method) -> Option<Method> {
+    method.verifier().filter(|_| method.capabilities().verified_by == Some(Verification::Cosine))
+}
+
+/// A reader that keeps what it has read.
+struct Kept<'a, R> {
+    from: &'a mut R,
+    bytes: Vec<u8>,
+    too_long: bool,
+}
+
+impl<R: Read> Read for Kept<'_, R> {
+    fn read(&mut self, buffer: &mut [u8]) -> io::Result<usize> {
+        let count = self.from.read(buffer)?;
+        self.too_long |= self.bytes.len() + count > TERMS_BYTES_MAX;
+        match self.too_long {
+            true => self.bytes = Vec::new(),
+            false => self.bytes.extend_from_slice(&buffer[..count]),
+        }
+        Ok(count)
     }
 }
 
@@ -111,7 +158,7 @@ impl Became {
     pub fn repeated(&self) -> Vec<usize> {
         let chunks = match self {
             Became::Chunks(chunks, ..) => chunks.as_slice(),
-            Became::Signature(_) => &[],
+            Became::Signature(..) => &[],
         };
         chunks.iter().enumerate().filter(|(_, chunk)| chunk.repeated_byte).map(|(number, _)| number).collect()
     }
@@ -120,7 +167,7 @@ impl Became {
     pub fn identity(&self) -> (u64, ContentDigest) {
         match self {
             Became::Chunks(_, content, _) => (content.size_bytes, content.digest),
-            Became::Signature(signature) => (signature.size_bytes, signature.digest),
+            Became::Signature(signature, _) => (signature.size_bytes, signature.digest),
         }
     }
 }

@@ -89,6 +89,7 @@ pub(crate) fn opening(query: &Query, how: &HowArgs, limit: u32) -> anyhow::Resul
         min_containment: how.min_containment.map(|share| share.to_string()).unwrap_or_default(),
         matches_max: limit,
         precision: how.precision.clone().unwrap_or_default(),
+        verifier: query.verifier.clone(),
     })
 }
 
@@ -112,7 +113,7 @@ fn request(message: Up) -> FindRequest {
 fn lot(documents: &[SearchedDocument]) -> usize {
     let mut features = 0;
     let fits = |document: &&SearchedDocument| {
-        features += document.features.len();
+        features += document.features.len() + document.terms.len();
         features <= FEATURES_AT_ONCE.min(FIND_FEATURES_MAX)
     };
     documents.iter().take(FIND_DOCUMENTS_MAX).take_while(fits).count().max(1)
@@ -131,8 +132,17 @@ fn pieces(document: &SearchedDocument) -> impl Iterator<Item = Up> {
             repeated_byte: repeated.map(|place| place - first).collect(),
         }
     });
-    let tables = tables.map(|table| Up::Piece(FindPiece { features: Some(table), end: None }));
-    tables.chain(std::iter::once(Up::Piece(FindPiece { features: None, end: Some(end(document)) })))
+    let tables = tables.map(|table| FindPiece { features: Some(table), ..FindPiece::default() });
+    let terms = document.terms.chunks(FIND_PIECE_FEATURES).map(|terms| FindPiece {
+        terms: Some(ChunkTable {
+            tags: terms.iter().flat_map(|term| term.tag.0).collect(),
+            length_bytes: terms.iter().map(|term| term.weight).collect(),
+            repeated_byte: Vec::new(),
+        }),
+        ..FindPiece::default()
+    });
+    let last = FindPiece { end: Some(end(document)), ..FindPiece::default() };
+    tables.chain(terms).chain(std::iter::once(last)).map(Up::Piece)
 }
 
 /// A document as one table, with its last piece marked.

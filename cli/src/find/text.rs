@@ -19,18 +19,32 @@ pub(super) fn write(query: &Query, answer: &Answer, columns: Option<usize>, out:
         document(name, found, columns, out)?;
         writeln!(out)?;
     }
+    let only_proposes = query.under.method.capabilities().only_proposes();
     for (coarse, matches) in &answer.coarse {
         let (is, matches) = (if *matches == 1 { "match is" } else { "matches are" }, count(*matches));
-        writeln!(out, "COARSE: {matches} {is} measured by whole chunks alone: {}", CoarseRow::of(coarse, None).line())?;
+        let line = CoarseRow::of(coarse, None).line();
+        match only_proposes {
+            true => writeln!(out, "NOT VERIFIED: {matches} {is} proposed and no more: {line}")?,
+            false => writeln!(out, "COARSE: {matches} {is} measured by whole chunks alone: {line}")?,
+        }
     }
     coverage(&query.under, &answer.coverage, out)?;
     if let Some(lengths) = answer.run_lengths {
         writeln!(out, "A passage in common is found {}.", found_from(lengths))?;
     }
-    if answer.documents.iter().flat_map(|found| &found.matches).any(|one| one.measure.estimated) {
-        writeln!(out, "Shares are estimates from samples; the true share is within the brackets in 95 of 100 cases.")?;
+    let has_match = |is: fn(&Match) -> bool| answer.documents.iter().flat_map(|found| &found.matches).any(is);
+    if has_match(|one| one.measure.estimated) {
+        writeln!(
+            out,
+            "{}",
+            match only_proposes {
+                true =>
+                    "Shares are the cosine of the angle between the words of both texts, in whatever order; bytes follow from it.",
+                false => "Shares are estimates from samples; the true share is within the brackets in 95 of 100 cases.",
+            }
+        )?;
     }
-    if answer.documents.iter().flat_map(|found| &found.matches).any(|one| word(one) == "candidate") {
+    if has_match(|one| word(one) == "candidate") {
         writeln!(out, "This method only proposes candidates: check them under another one, such as tttd.")?;
     }
     Ok(())

@@ -3,7 +3,8 @@
 //!
 //! The current indexes are searched one after the other by their runs, as they were sealed; nothing is synced. The
 //! answer from a method's postings is exact for methods that cut; the signatures of others are read back and compared. Then
-//! sites are asked for the fine chunks of the strongest matches, as far as they are attached and allow it.
+//! sites are asked for the fine chunks of the strongest matches, or for the words of what a method only proposes, as far as
+//! they are attached and allow it.
 
 mod arrivals;
 mod choose;
@@ -16,6 +17,7 @@ mod query;
 pub mod record;
 mod search;
 pub mod stored;
+mod verify;
 mod wire;
 
 use crate::identity::Members;
@@ -86,7 +88,8 @@ pub struct Answer {
     pub coverage: Vec<Coverage>,
     /// The length from which a shared run is found, if the method has one: of bytes without repeats.
     pub run_lengths: Option<RunLengths>,
-    /// The precision of the answer: coarse if a match or a candidate is; nothing if the method has no fine chunks.
+    /// The precision of the answer: coarse if a match or a candidate is; nothing if the method has neither fine chunks nor a
+    /// verification.
     pub precision: Option<Precision>,
     /// The reasons why it is coarse, each with the number of matches and candidates; none if the query asked for it.
     pub coarse: Vec<(Coarse, u64)>,
@@ -96,10 +99,10 @@ pub struct Answer {
     pub wanted: Vec<Tag>,
 }
 
-/// The reason why a match was measured by whole chunks alone.
+/// The reason why a match was measured by whole chunks alone, or stays a candidate.
 #[derive(Clone, PartialEq, Eq, PartialOrd, Ord, Debug)]
 pub struct Coarse {
-    /// The repository that gave no fine chunks, with its site; nothing if the reason is the query.
+    /// The repository that gave no fine chunks or words, with its site; nothing if the reason is the query.
     pub place: Option<(SiteName, RepositoryName)>,
     /// One line for people.
     pub reason: String,
@@ -133,7 +136,7 @@ pub struct Match {
     pub size_bytes: u64,
     /// The overlap of the two.
     pub measure: Measure,
-    /// The precision of the measure; nothing if the method has no fine chunks.
+    /// The precision of the measure; nothing if the method has neither fine chunks nor a verification.
     pub precision: Option<Precision>,
     /// The reason why it is coarse, unless the query asked for that.
     pub coarse: Option<Coarse>,
@@ -218,7 +221,15 @@ struct Searching {
     answer: Answer,
     drafts: Vec<draft::Draft>,
     /// What sites are asked for; nothing if the answer is by whole chunks alone.
-    plan: Option<fine::Plan>,
+    plan: Option<Plan>,
+}
+
+/// What sites are asked for.
+enum Plan {
+    /// The fine chunks of the strongest matches.
+    Fine(fine::Plan),
+    /// The words of what the method only proposes.
+    Terms(verify::Plan),
 }
 
 impl Finder {
@@ -257,9 +268,15 @@ impl Finder {
             }
             return Ok(answer);
         };
-        self.ask_sites(&mut plan, until).await;
+        match &mut plan {
+            Plan::Fine(plan) => self.ask_sites(plan, until).await,
+            Plan::Terms(plan) => self.ask_terms(plan, until).await,
+        }
         blocking(move || {
-            plan.finish(drafts, &mut answer);
+            match plan {
+                Plan::Fine(plan) => plan.finish(drafts, &mut answer),
+                Plan::Terms(plan) => plan.finish(drafts, &mut answer),
+            }
             Ok(answer)
         })
         .await
@@ -303,14 +320,18 @@ impl Finder {
         let (mut drafts, templates) = search.finish(runs.as_ref());
         let run_lengths = runs.map(|runs| runs.lengths());
         let mut answer = Answer { coverage, run_lengths, ..Answer::default() };
+        if query.is_verified() {
+            let plan = self.verify_plan(query, &drafts, across_parties)?;
+            return Ok(Searching { answer, drafts, plan: Some(Plan::Terms(plan)) });
+        }
         if !query.is_fine() {
-            answer.precision = query.method.capabilities().fine.then_some(Precision::Coarse);
+            answer.precision = query.has_precision().then_some(Precision::Coarse);
             let all = drafts.iter_mut().flat_map(|draft| &mut draft.found.matches);
             all.for_each(|one| one.precision = answer.precision);
             return Ok(Searching { answer, drafts, plan: None });
         }
         let plan = self.fine_plan(query, &drafts, &templates, across_parties)?;
-        Ok(Searching { answer, drafts, plan: Some(plan) })
+        Ok(Searching { answer, drafts, plan: Some(Plan::Fine(plan)) })
     }
 
     /// True if whoever asks sees sites of several parties: then the question is one of another party.

@@ -180,6 +180,8 @@ pub(crate) enum Outcome {
     Estimated(Estimate),
     /// The site could not do it, for this reason.
     Failed(String),
+    /// The policy of the site does not allow it, for this reason.
+    Refused(String),
     /// The session ended earlier.
     Away,
 }
@@ -418,7 +420,7 @@ impl Sessions {
     /// Receives the end of an assignment. It counts as synced only with the seal of the same assignment, and with numbers
     /// that are possible. The summary of a sync on the site's own schedule is returned, for the index to store.
     pub(crate) fn end(&self, site: &SiteName, ended: SyncEnded) -> Option<(IndexId, SyncSummary)> {
-        let SyncEnded { assignment, failure, summary } = ended;
+        let SyncEnded { assignment, failure, summary, refused } = ended;
         if assignment == 0 {
             let (index, summary) = lock(&self.own).remove(site).zip(summary)?;
             return self.believed(site, Some(index), &summary).is_ok().then_some((index, summary));
@@ -431,6 +433,7 @@ impl Sessions {
         let index = assigned.sealed.as_ref().map(|sealed| sealed.id);
         let believed = summary.as_ref().map_or(Ok(()), |summary| self.believed(site, index, summary));
         let outcome = match (summary, assigned.sealed) {
+            _ if !failure.is_empty() && refused => Outcome::Refused(one_line(&failure)),
             _ if !failure.is_empty() => Outcome::Failed(one_line(&failure)),
             _ if believed.is_err() => Outcome::Failed(believed.err().unwrap_or_default()),
             (Some(SyncSummary { estimate: Some(estimate), .. }), _) if assigned.estimate_only => {

@@ -8,7 +8,7 @@ mod space;
 
 pub use self::backup::{BackupOptions, Restored, Saved, backup, restore};
 pub use self::check::{CheckOptions, CheckResult, Checked, Finding, RecordedResult, ResultProblem, check};
-pub use self::forget::{Keeping, Retention};
+pub use self::forget::{Keeping, Retention, drop_part};
 pub use self::rebuild::open;
 pub use self::rebuild::{Rebuilt, rebuild, rebuild_with_loss};
 

@@ -62,6 +62,7 @@ fn asked(fields: &Fields, lines: &str) -> Result<(FindOpen, Fingerprints), PageE
         min_containment: fields.text("min_containment").unwrap_or_default().to_owned(),
         matches_max: 0,
         precision: String::new(),
+        verifier: None,
     };
     Ok((open, read))
 }

@@ -40,8 +40,22 @@ impl Answer {
         self.record.coarse.iter().map(coarse_line).collect()
     }
 
+    /// True if matches were proposed, and not verified.
+    fn is_proposed(&self) -> bool {
+        self.matches().any(|one| one.relation == "candidate" && one.coarse.is_some())
+    }
+
+    /// True if matches were proposed, and verified by words.
+    fn is_verified(&self) -> bool {
+        self.record.head.under.method == "fuzzy" && self.is_estimated()
+    }
+
+    fn matches(&self) -> impl Iterator<Item = &MatchRow> {
+        self.record.documents.iter().flat_map(|document| &document.matches)
+    }
+
     fn is_estimated(&self) -> bool {
-        self.record.documents.iter().flat_map(|document| &document.matches).any(|one| one.estimated)
+        self.matches().any(|one| one.estimated)
     }
 }
 

@@ -89,7 +89,8 @@ fn check_find((method, param, named): (&str, &str, &str), verified_by: &str) {
     let launch = format!("cognate scan launch --repositories a/kb,b/kb --method {method}");
     assert!(told.contains("NOT SEARCHED") && told.contains(&launch), "{told}");
     let report = federation.scan(&[&under[..], &["--min-containment", "0.3"]].concat()).report();
-    let answer = find(&[&under[..], &["--format", "json"]].concat()).expect(0).json();
+    let proposed = [&under[..], &["--precision", "coarse"]].concat();
+    let answer = find(&[&proposed[..], &["--format", "json"]].concat()).expect(0).json();
     assert_eq!((&answer["under"]["method"], &answer["run_lengths"]), (&json!(method), &Value::Null));
     let expected = [("a/original.txt", "identical"), ("b/copy.txt", "identical"), ("b/edited.txt", "candidate")];
     assert_eq!(
@@ -98,12 +99,12 @@ fn check_find((method, param, named): (&str, &str, &str), verified_by: &str) {
         "{method}"
     );
     // A proposal has no numbers, and no estimate either.
-    let proposed = &found(&answer)["b/edited.txt"];
+    let edited = &found(&answer)["b/edited.txt"];
     for field in ["shared_bytes", "resemblance", "sought_in_found", "found_in_sought"] {
-        assert_eq!(proposed[field], Value::Null, "{method} {field}");
+        assert_eq!(edited[field], Value::Null, "{method} {field}");
     }
-    assert_eq!(proposed.get("estimated"), None);
-    let told = find(&under).expect(0).text().to_owned();
+    assert_eq!(edited.get("estimated"), None);
+    let told = find(&proposed).expect(0).text().to_owned();
     // Methods without a mean chunk are named with what they have.
     assert!(told.contains(&format!("Searched under {method} raw {named}")), "{told}");
     let said = "This method only proposes candidates: check them under another one, such as tttd.";
@@ -115,6 +116,9 @@ fn check_find((method, param, named): (&str, &str, &str), verified_by: &str) {
     assert!(edit["resemblance"].as_f64().unwrap() > 0.3, "{edit}");
     assert_eq!(edit.get("estimated").is_some(), verified_by == "cosine", "{edit}");
     assert_eq!(link(&report, "original.txt", "unrelated.txt"), None);
+    if verified_by == "cosine" {
+        check_verified(&federation, mine, &under, &edit);
+    }
     // A method that samples says how much, and that it is an estimate.
     federation.scan(&["--method", "min", "--param", "n=100"]).expect(0);
     let answer = find(&["--method", "min", "--param", "n=100", "--format", "json"]).expect(0).json();
@@ -123,6 +127,72 @@ fn check_find((method, param, named): (&str, &str, &str), verified_by: &str) {
     let [low, high] = [0, 1].map(|end| estimated["intervals"]["resemblance"][end].as_f64().unwrap());
     assert!((low..=high).contains(&estimated["resemblance"].as_f64().unwrap()), "{estimated}");
     assert!(!relations(&answer).contains_key("b/unrelated.txt"));
+}
+
+/// Indexes of parts of the repositories of all sites.
+fn parts(federation: &Federation) -> usize {
+    let list = federation.operate(&["repo", "list", "--format", "json"]).expect(0).json();
+    let indexes = list.as_array().unwrap().iter().flat_map(|row| row["indexes"].as_array().unwrap());
+    indexes.filter(|index| !index["scope"].is_null()).count()
+}
+
+/// A find that verifies tells what a scan tells of the same pair.
+fn check_verified(federation: &Federation, mine: &str, under: &[&str], edit: &Value) {
+    let before = parts(federation);
+    let find = |more: &[&str]| federation.operate(&[&["find", mine], under, more].concat());
+    let answer = find(&["--format", "json"]).expect(0).json();
+    let edited = &found(&answer)["b/edited.txt"];
+    assert_eq!((&answer["precision"], &edited["precision"]), (&json!("fine"), &json!("fine")), "{answer}");
+    for field in ["resemblance", "estimated", "shared_bytes"] {
+        assert_eq!(edited[field], edit[field], "{field}: {edited} {edit}");
+    }
+    assert_eq!(relations(&answer)["b/edited.txt"], "near");
+    assert!(!relations(&answer).contains_key("b/unrelated.txt"));
+    // What sites sent for the find alone is gone again.
+    assert_eq!(parts(federation), before);
+    let told = find(&[]).expect(0).text().to_owned();
+    assert!(told.contains("cosine of the angle between the words") && !told.contains("candidate"), "{told}");
+    // A threshold counts for what the words say.
+    let answer = find(&["--min-containment", "0.9999", "--format", "json"]).expect(0).json();
+    assert_eq!(relations(&answer).into_keys().collect::<Vec<_>>(), ["a/original.txt", "b/copy.txt"]);
+    assert_eq!(answer["documents"][0]["documents"], 2);
+    // Fingerprints in a file have the words if they were asked for.
+    let fingerprinted = |more: &[&str]| -> Value {
+        let words = [&["fingerprint", "--format", "ndjson"], under, more, &["--", mine]].concat();
+        let lines = federation.sandbox.cognate(&words).expect(0).text().to_owned();
+        let file = federation.sandbox.path("fingerprints");
+        std::fs::write(&file, lines).unwrap();
+        let words = ["find", "--fingerprints", file.to_str().unwrap(), "--format", "json"];
+        federation.operate(&words).expect(0).json()
+    };
+    assert_eq!(relations(&fingerprinted(&["--fine"]))["b/edited.txt"], "near");
+    let without = fingerprinted(&[]);
+    assert_eq!(relations(&without)["b/edited.txt"], "candidate");
+    assert!(without["coarse"][0]["reason"].as_str().unwrap().contains("has no words of its document"), "{without}");
+}
+
+#[test]
+fn what_a_site_that_is_away_would_verify_stays_a_candidate_with_the_reason() {
+    let mut federation = Federation::new(1121);
+    let trees = planted(&mut federation.dice);
+    for (name, files) in ["a", "b"].iter().zip(&trees) {
+        federation.add_with(name, None, files, METHODS);
+    }
+    federation.sandbox.settle();
+    federation.start_all();
+    federation.scan(&[&FUZZY[..], &["--min-containment", "0.3"]].concat()).expect(0);
+    let mine = federation.site("a").folder().join("original.txt");
+    let words = [&["find", mine.to_str().unwrap()], &FUZZY[..]].concat();
+    // A document that has changed since its sync is not what was proposed.
+    std::fs::write(federation.site("b").folder().join("edited.txt"), "other words altogether").unwrap();
+    let told = federation.operate(&words).expect(0).text().to_owned();
+    let said =
+        "NOT VERIFIED: 1 match is proposed and no more: b/kb: the document has changed since its last sync, or is gone";
+    assert!(told.contains(said), "{told}");
+    federation.stop("b");
+    let told = federation.operate(&words).expect(0).text().to_owned();
+    let said = "NOT VERIFIED: 1 match is proposed and no more: b/kb: its site is not attached";
+    assert!(told.contains(said) && told.contains("candidate"), "{told}");
 }
 
 #[test]
@@ -195,12 +265,20 @@ fn a_site_that_allows_them_is_read_and_one_that_does_not_is_missing_with_the_rea
         let mine = federation.site("a").folder().join("original.txt");
         let words = ["find", mine.to_str().unwrap(), "--key", key.to_str().unwrap(), "--format", "json"];
         let answer = federation.operate(&[&words, args].concat()).expect(0).json();
-        assert_eq!(relations(&answer)["b/edited.txt"], "candidate", "{verified_by}");
+        let expected = if verified_by == "cosine" { "near" } else { "candidate" };
+        assert_eq!(relations(&answer)["b/edited.txt"], expected, "{verified_by}");
     }
-    let (federation, _) = of_two_parties(1124, [allowed, ""]);
+    let (federation, key) = of_two_parties(1124, [allowed, ""]);
     for (args, reason) in [(&FUZZY[..], NO_TERMS), (&INDEX[..], NO_INDEXES)] {
         let (code, told) = launched(&federation, args);
         assert_eq!(code, Some(3), "{told}");
         assert!(told.contains(reason) && !told.contains("edited.txt"), "{told}");
     }
+    // A find asks the same, and is refused with the same reason.
+    let mine = federation.site("a").folder().join("original.txt");
+    let words = ["find", mine.to_str().unwrap(), "--key", key.to_str().unwrap(), "--format", "json"];
+    let answer = federation.operate(&[&words, &FUZZY[..]].concat()).expect(0).json();
+    assert_eq!(relations(&answer)["b/edited.txt"], "candidate");
+    let coarse = &answer["coarse"][0];
+    assert!(coarse["reason"].as_str().unwrap().contains(NO_TERMS) && coarse["refused"] == true, "{coarse}");
 }

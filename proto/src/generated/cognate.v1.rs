@@ -386,6 +386,9 @@ pub struct SyncEnded {
     pub failure: ::prost::alloc::string::String,
     #[prost(message, optional, tag = "3")]
     pub summary: ::core::option::Option<SyncSummary>,
+    /// The policy of the site is the reason.
+    #[prost(bool, tag = "4")]
+    pub refused: bool,
 }
 /// The work of a sync, and the entries that are not in the index.
 #[derive(Clone, PartialEq, ::prost::Message)]
@@ -3034,9 +3037,13 @@ pub struct FindOpen {
     /// Matches to report for each document at most, the strongest first; 0: 100.
     #[prost(uint32, tag = "5")]
     pub matches_max: u32,
-    /// "coarse": matches are measured by whole chunks alone; "fine" or empty: by fine chunks as well.
+    /// "coarse": matches are measured by whole chunks alone, and what a method only proposes is not verified; "fine" or empty: by
+    /// fine chunks as well, and verified.
     #[prost(string, tag = "6")]
     pub precision: ::prost::alloc::string::String,
+    /// The method that verifies what `method` proposes, with its method_id; absent: the documents have no terms.
+    #[prost(message, optional, tag = "7")]
+    pub verifier: ::core::option::Option<MethodSpec>,
 }
 #[derive(Clone, PartialEq, Eq, Hash, ::prost::Message)]
 pub struct RepositoryPlace {
@@ -3053,6 +3060,9 @@ pub struct FindPiece {
     /// Set in the document's last piece.
     #[prost(message, optional, tag = "2")]
     pub end: ::core::option::Option<FindEnd>,
+    /// The next terms of the document: its features under the verifier, ascending.
+    #[prost(message, optional, tag = "3")]
+    pub terms: ::core::option::Option<ChunkTable>,
 }
 #[derive(Clone, PartialEq, Eq, Hash, ::prost::Message)]
 pub struct FindEnd {
@@ -3100,7 +3110,8 @@ pub mod find_response {
 /// The precision with which matches were measured.
 #[derive(Clone, PartialEq, ::prost::Message)]
 pub struct FindPrecision {
-    /// "fine", or "coarse" if a match or a candidate was measured by whole chunks alone; empty if the method has no fine chunks.
+    /// "fine", or "coarse" if a match or a candidate was measured by whole chunks alone or was not verified; empty if the method
+    /// has neither fine chunks nor a verification.
     #[prost(string, tag = "1")]
     pub precision: ::prost::alloc::string::String,
     /// The reasons, each with the number of matches and candidates; none if the query asked for whole chunks alone.
@@ -3110,7 +3121,7 @@ pub struct FindPrecision {
 /// The reason why matches are coarse.
 #[derive(Clone, PartialEq, Eq, Hash, ::prost::Message)]
 pub struct FindCoarse {
-    /// The site that gave no fine chunks, and the repository; empty if the reason is the query.
+    /// The site that gave no fine chunks or no terms, and the repository; empty if the reason is the query.
     #[prost(string, tag = "1")]
     pub site: ::prost::alloc::string::String,
     #[prost(string, tag = "2")]
@@ -3214,7 +3225,7 @@ pub struct FindMatch {
     /// Number of documents that have it; the first of them follow.
     #[prost(uint64, tag = "10")]
     pub documents: u64,
-    /// "fine" or "coarse"; empty if the method has no fine chunks.
+    /// "fine" or "coarse"; empty if the method has neither fine chunks nor a verification.
     #[prost(string, tag = "11")]
     pub precision: ::prost::alloc::string::String,
     /// The reason why it is coarse, unless the query asked for that.
@@ -3348,7 +3359,7 @@ pub enum FindRelation {
     /// The document of the query contains at least 80 % of the match.
     Contained = 4,
     Shares = 5,
-    /// The method only proposes it.
+    /// The method only proposes it, and it was not verified.
     Candidate = 6,
 }
 impl FindRelation {

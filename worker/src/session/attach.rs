@@ -31,7 +31,7 @@ use super::query_task::run_query;
 use super::site::Site;
 use super::sync_task::{run_assignment, run_own_sync};
 use super::task::{Task, TaskEnd};
-use crate::error::SiteError;
+use crate::error::{SiteError, SyncError};
 use crate::sending::connection::Connection;
 use crate::sending::outgoing::Outgoing;
 use crate::sending::push::PushLink;
@@ -262,7 +262,8 @@ impl<'a> Session<'a> {
             Err((number, error)) => {
                 tracing::warn!(%error, "a resend is refused");
                 self.history.add(number);
-                let ended = SyncEnded { assignment: number, failure: one_line(&error.to_string()), summary: None };
+                let (failure, refused) = (one_line(&error.to_string()), matches!(error, SyncError::Policy(_)));
+                let ended = SyncEnded { assignment: number, failure, refused, ..SyncEnded::default() };
                 Ok(self.up.send(Up::Ended(ended)).await?)
             }
         }

@@ -36,6 +36,7 @@ pub(super) async fn run_assignment(task: Task, assignment: Assignment) -> TaskEn
         // This is no failure: the coordinator sends the assignment again in the next session.
         return (key, None);
     }
+    let refused = matches!(result, Err(SyncError::Policy(_)));
     let (failure, summary, fatal) = match result {
         Ok(summary) => (String::new(), Some(summary), None),
         Err(error) => {
@@ -48,7 +49,7 @@ pub(super) async fn run_assignment(task: Task, assignment: Assignment) -> TaskEn
             (one_line(&error.to_string()), None, session_error(error))
         }
     };
-    let sent = up.send(Up::Ended(SyncEnded { assignment: number, failure, summary })).await;
+    let sent = up.send(Up::Ended(SyncEnded { assignment: number, failure, summary, refused })).await;
     (key, fatal.or(sent.err().map(SiteError::from)))
 }
 
@@ -62,7 +63,8 @@ pub(super) async fn run_own_sync(task: Task, request: OwnSyncRequest) -> TaskEnd
             (one_line(&error.to_string()), None)
         }
     };
-    let sent = task.up.send(Up::Ended(SyncEnded { assignment: 0, failure: failure.clone(), summary })).await;
+    let ended = SyncEnded { failure: failure.clone(), summary, ..SyncEnded::default() };
+    let sent = task.up.send(Up::Ended(ended)).await;
     let (answer, fatal) = match result {
         Ok(outcome) => (Ok(outcome), None),
         Err(error) => {

@@ -97,11 +97,11 @@ struct Question {
 }
 
 impl Coarse {
-    fn of_query(reason: &str) -> Coarse {
+    pub(super) fn of_query(reason: &str) -> Coarse {
         Coarse { place: None, reason: reason.to_owned(), refused: false }
     }
 
-    fn of_site(source: &Source, reason: impl Into<String>) -> Coarse {
+    pub(super) fn of_site(source: &Source, reason: impl Into<String>) -> Coarse {
         Coarse { place: Some(source.clone()), reason: reason.into(), refused: false }
     }
 }
@@ -199,7 +199,7 @@ impl Finder {
     }
 
     /// The repositories whose latest scan under the method read the targets of symbolic links.
-    fn following(&self, query: &FindQuery) -> Result<BTreeSet<Source>, Error> {
+    pub(super) fn following(&self, query: &FindQuery) -> Result<BTreeSet<Source>, Error> {
         let mut scans = self.store.scans()?;
         scans.sort_unstable_by_key(|(_, row)| Reverse(row.number));
         let mut latest: BTreeMap<Source, bool> = BTreeMap::new();
@@ -258,7 +258,7 @@ fn strongest(draft: &Draft) -> Vec<(Place, &Match)> {
 }
 
 /// The reason where there was no answer in time, or no time for a question.
-fn late(source: Option<&Source>) -> Coarse {
+pub(super) fn late(source: Option<&Source>) -> Coarse {
     let reason = format!("its site did not answer within {} seconds", WAIT_MAX.as_secs());
     source.map_or_else(|| Coarse::of_query(&reason), |source| Coarse::of_site(source, reason.clone()))
 }

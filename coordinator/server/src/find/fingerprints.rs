@@ -4,7 +4,7 @@
 use std::collections::BTreeMap;
 use std::io::{BufRead, Read as _};
 
-use cognate_fingerprint::{ContentDigest, Feature, FineChunk, Tag, fine_of_text};
+use cognate_fingerprint::{ContentDigest, Feature, FineChunk, Method, Tag, fine_of_text};
 use cognate_proto::limits::{FIND_DOCUMENTS_MAX, FIND_FEATURES_MAX};
 use cognate_proto::v1::MethodSpec;
 use serde::Deserialize;
@@ -19,6 +19,8 @@ const LINE_BYTES_MAX: u64 = 70 * FIND_FEATURES_MAX as u64;
 pub struct Fingerprints {
     /// The method with its id.
     pub method: MethodSpec,
+    /// The method that verifies what `method` proposes, with its id, if the documents have terms.
+    pub verifier: Option<MethodSpec>,
     /// Each with its path, as it was given.
     pub documents: Vec<(String, SearchedDocument)>,
     /// Fine chunks of chunks of the documents, if `--fine` was given.
@@ -50,6 +52,10 @@ struct Line {
     #[serde(default)]
     repeated: Vec<u32>,
     index: Option<i128>,
+    /// Features under the method that verifies, and its id.
+    #[serde(default)]
+    terms: Vec<String>,
+    verifier_id: Option<String>,
 }
 
 impl Fingerprints {
@@ -59,6 +65,7 @@ impl Fingerprints {
     /// In one line what is wrong with which line.
     pub fn read(mut from: impl BufRead) -> Result<Fingerprints, String> {
         let mut method: Option<MethodSpec> = None;
+        let mut verifier: Option<MethodSpec> = None;
         let (mut documents, mut fine) = (Vec::new(), BTreeMap::new());
         for number in 1_u64.. {
             let mut bytes = Vec::new();
@@ -78,6 +85,11 @@ impl Fingerprints {
             if *method.get_or_insert_with(|| own.clone()) != own {
                 return Err(wrong(&"its method or key differs from that of the earlier lines"));
             }
+            if let Some(own) = line.verifier().map_err(|why| wrong(&why))?
+                && *verifier.get_or_insert_with(|| own.clone()) != own
+            {
+                return Err(wrong(&"its `verifier_id` differs from that of the earlier lines"));
+            }
             if documents.len() == FIND_DOCUMENTS_MAX {
                 return Err(wrong(&format!("one find is about at most {FIND_DOCUMENTS_MAX} documents")));
             }
@@ -87,7 +99,7 @@ impl Fingerprints {
             documents.push((path, queried));
         }
         let method = method.ok_or("it has no lines: `cognate fingerprint --format ndjson -- FILE…` writes them")?;
-        Ok(Fingerprints { method, documents, fine })
+        Ok(Fingerprints { method, verifier, documents, fine })
     }
 }
 
@@ -100,6 +112,18 @@ impl Line {
             method_id: sixteen(self.method_id.as_ref()?)?.to_vec(),
             param: self.param.clone(),
         })
+    }
+
+    /// The method that the terms are of.
+    fn verifier(&self) -> Result<Option<MethodSpec>, &'static str> {
+        let Some(id) = &self.verifier_id else {
+            let has_terms = !self.terms.is_empty();
+            return if has_terms { Err("it has `terms` and no `verifier_id`") } else { Ok(None) };
+        };
+        let method = self.method().and_then(|spec| Method::try_from(&spec).ok());
+        let verifier = method.and_then(|method| method.verifier()).ok_or("no method verifies what its method finds")?;
+        let id = sixteen(id).ok_or("`verifier_id` is not 32 hexadecimal digits")?;
+        Ok(Some(MethodSpec { method_id: id.to_vec(), ..MethodSpec::from(&verifier) }))
     }
 
     /// Fine chunks by the tags of their chunks. A chunk without any is one whose fine chunks are not in the file.
@@ -115,12 +139,14 @@ impl Line {
         let chunks = self.chunks.iter().map(|(_, length, tag)| (tag, *length));
         let all = chunks.chain(self.features.iter().map(|(tag, weight)| (tag, *weight)));
         let features = all.map(|(tag, weight)| Some(Feature { tag: Tag(sixteen(tag)?), weight }));
+        let terms = self.terms.iter().map(|tag| Some(Feature { tag: Tag(sixteen(tag)?), weight: 1 }));
         Some(SearchedDocument {
             size_bytes: self.size_bytes,
             digest: ContentDigest(sixteen(&self.content)?),
             windows: self.windows,
             index: self.index,
             features: features.collect::<Option<_>>()?,
+            terms: terms.collect::<Option<_>>()?,
             repeated: self.repeated,
         })
     }

@@ -94,6 +94,22 @@ impl Measure {
         }
     }
 
+    /// The cosine of the angle between the words of two texts, and the sizes of both.
+    #[expect(clippy::cast_possible_truncation, clippy::cast_sign_loss, reason = "a cosine of counts is 0 to 1")]
+    pub(super) fn of_cosine(cosine: f64, [query_bytes, match_bytes]: [u64; 2]) -> Measure {
+        let (part, whole) = ((cosine * 1e6).round() as u64, 1_000_000);
+        let is_near = Containment::FOUR_FIFTHS.is_reached_by(part, whole);
+        Measure {
+            relation: if is_near { FindRelation::Near } else { FindRelation::Shares },
+            // r (a + b) / (1 + r), as for any resemblance.
+            shared_bytes: Some(part_of(part, whole + part, query_bytes.saturating_add(match_bytes))),
+            resemblance: Some(Share::of(Ratio::of(part, whole))),
+            sought_in_found: None,
+            found_in_sought: None,
+            estimated: true,
+        }
+    }
+
     /// True if it is enough for the query.
     pub(super) fn reaches(&self, least: &Least, sizes: [u64; 2]) -> bool {
         let Least { shared_bytes, containment } = *least;

@@ -3,7 +3,7 @@
 use std::collections::{HashMap, HashSet};
 use std::sync::Arc;
 
-use cognate_fingerprint::{ContentDigest, Feature, FineChunk, Method, MethodId, Tag};
+use cognate_fingerprint::{ContentDigest, Feature, FineChunk, Method, MethodId, Tag, Verification};
 use cognate_proto::fine::{FineTables, expansions};
 use cognate_proto::limits::{
     FIND_DOCUMENTS_MAX, FIND_FEATURES_MAX, FIND_FINE_MAX, FIND_MATCHES_DEFAULT, FIND_MATCHES_MAX,
@@ -26,13 +26,15 @@ pub struct FindQuery {
     pub method: Method,
     /// The id of the method with the key, which the coordinator does not know.
     pub method_id: MethodId,
+    /// The id, with the key, of the method that verifies what `method` proposes; nothing if the documents have no terms.
+    pub verifier_id: Option<MethodId>,
     /// The sites and repositories to search; empty: all. A site without a repository: all of its repositories.
     pub repositories: Vec<(SiteName, Option<RepositoryName>)>,
     /// The thresholds of a match.
     pub least: Least,
     /// The number of matches that are listed for each document.
     pub matches_max: usize,
-    /// The precision with which matches are measured, if the method has fine chunks.
+    /// The precision with which matches are measured, if the method has fine chunks or a verification.
     pub precision: Precision,
     /// The documents.
     pub documents: Vec<SearchedDocument>,
@@ -64,12 +66,14 @@ pub struct SearchedDocument {
     pub features: Vec<Feature>,
     /// The places among `features` of chunks of one repeated byte, ascending.
     pub repeated: Vec<u32>,
+    /// Its features under the method that verifies, ascending; empty if the query has none.
+    pub terms: Vec<Feature>,
 }
 
 impl SearchedDocument {
     /// The document as it goes over the wire, in one piece.
     pub(crate) fn piece(self) -> FindPiece {
-        let SearchedDocument { size_bytes, digest, windows, index, features, repeated } = self;
+        let SearchedDocument { size_bytes, digest, windows, index, features, repeated, terms } = self;
         let table = v1::ChunkTable {
             tags: features.iter().flat_map(|feature| feature.tag.0).collect(),
             length_bytes: features.iter().map(|feature| feature.weight).collect(),
@@ -77,7 +81,7 @@ impl SearchedDocument {
         };
         let index = index.map(|index| index.to_string()).unwrap_or_default();
         let end = FindEnd { digest: digest.0.to_vec(), size_bytes, windows, index };
-        FindPiece { features: Some(table), end: Some(end) }
+        FindPiece { features: Some(table), end: Some(end), terms: terms_table(&terms) }
     }
 }
 
@@ -87,7 +91,7 @@ impl FindQuery {
     /// # Errors
     /// Fails if it is invalid, or is too much.
     pub fn of_fingerprints(open: &FindOpen, fingerprints: Fingerprints) -> Result<FindQuery, Error> {
-        let mut arriving = Arriving::open(open)?;
+        let mut arriving = Arriving::open(&FindOpen { verifier: fingerprints.verifier.clone(), ..open.clone() })?;
         for (_, document) in fingerprints.documents {
             arriving.take(&document.piece())?;
         }
@@ -102,6 +106,20 @@ impl FindQuery {
         self.precision == Precision::Fine && self.method.capabilities().fine
     }
 
+    /// True if what the method proposes is verified by the words of both.
+    pub(super) fn is_verified(&self) -> bool {
+        self.precision == Precision::Fine && self.is_verifiable()
+    }
+
+    /// True if matches are measured by whole chunks or are proposals, and can be measured better.
+    pub(super) fn has_precision(&self) -> bool {
+        self.method.capabilities().fine || self.is_verifiable()
+    }
+
+    fn is_verifiable(&self) -> bool {
+        self.method.capabilities().verified_by == Some(Verification::Cosine)
+    }
+
     /// Checks the opening message of a find; the documents come after it.
     fn open(open: &FindOpen) -> Result<FindQuery, Error> {
         let spec = open.method.clone().unwrap_or_default();
@@ -109,6 +127,7 @@ impl FindQuery {
         Ok(FindQuery {
             method,
             method_id: method_id_of(&spec)?,
+            verifier_id: open.verifier.as_ref().map(|verifier| verifier_id(&method, verifier)).transpose()?,
             repositories: open.repositories.iter().map(place).collect::<Result<_, Error>>()?,
             least: Least { shared_bytes: open.min_shared_bytes, containment: share(&open.min_containment)? },
             matches_max: match open.matches_max as usize {
@@ -120,6 +139,24 @@ impl FindQuery {
             fine: HashMap::new(),
         })
     }
+}
+
+/// The id of the method that verifies, which has to be the one for `method`.
+fn verifier_id(method: &Method, spec: &v1::MethodSpec) -> Result<MethodId, Error> {
+    let wrong = || Error::Invalid(format!("`verifier`: `{}` is not verified by it", method.name()));
+    match Method::try_from(spec) {
+        Ok(verifier) if method.verifier() == Some(verifier) => method_id_of(spec),
+        _ => Err(wrong()),
+    }
+}
+
+/// The terms of a document as one table; nothing if it has none.
+pub(super) fn terms_table(terms: &[Feature]) -> Option<v1::ChunkTable> {
+    (!terms.is_empty()).then(|| v1::ChunkTable {
+        tags: terms.iter().flat_map(|term| term.tag.0).collect(),
+        length_bytes: terms.iter().map(|term| term.weight).collect(),
+        repeated_byte: Vec::new(),
+    })
 }
 
 fn precision(name: &str) -> Result<Precision, Error> {
@@ -154,6 +191,7 @@ pub(crate) struct Arriving {
     /// The document that is arriving.
     features: Vec<Feature>,
     repeated: Vec<u32>,
+    terms: Vec<Feature>,
     total: usize,
     /// Once fine chunks arrive: the chunks of the documents that have none yet, and the length of each chunk.
     without_fine: Option<(HashSet<Tag>, HashMap<Tag, u32>)>,
@@ -167,6 +205,7 @@ impl Arriving {
             query: FindQuery::open(open)?,
             features: Vec::new(),
             repeated: Vec::new(),
+            terms: Vec::new(),
             total: 0,
             without_fine: None,
             fine_total: 0,
@@ -182,14 +221,7 @@ impl Arriving {
             return Err(Error::Invalid("fine chunks come after all documents".to_owned()));
         }
         if let Some(table) = &piece.features {
-            table.check(self.query.method.chunk_bytes_max()).map_err(|error| Error::Invalid(error.to_string()))?;
-            self.total += table.rows();
-            if self.total > FIND_FEATURES_MAX {
-                return Err(Error::Invalid(format!(
-                    "a find is about at most {FIND_FEATURES_MAX} chunks or features: ask for fewer files at once, or under a \
-                     method with a larger --chunk-bytes"
-                )));
-            }
+            self.check_table(table)?;
             for (tag, weight, repeated_byte) in table.iter() {
                 if repeated_byte {
                     self.repeated.push(u32::try_from(self.features.len()).expect("fewer than four million"));
@@ -197,10 +229,30 @@ impl Arriving {
                 self.features.push(Feature { tag, weight });
             }
         }
+        if let Some(table) = &piece.terms {
+            if self.query.verifier_id.is_none() {
+                return Err(Error::Invalid("`terms`: the query names no method that they are of".to_owned()));
+            }
+            self.check_table(table)?;
+            self.terms.extend(table.iter().map(|(tag, weight, _)| Feature { tag, weight }));
+        }
         match &piece.end {
             None => Ok(()),
             Some(end) => self.end(end),
         }
+    }
+
+    /// Checks a table of features, and counts its rows.
+    fn check_table(&mut self, table: &v1::ChunkTable) -> Result<(), Error> {
+        table.check(self.query.method.chunk_bytes_max()).map_err(|error| Error::Invalid(error.to_string()))?;
+        self.total += table.rows();
+        if self.total > FIND_FEATURES_MAX {
+            return Err(Error::Invalid(format!(
+                "a find is about at most {FIND_FEATURES_MAX} chunks or features: ask for fewer files at once, or under a \
+                 method with a larger --chunk-bytes"
+            )));
+        }
+        Ok(())
     }
 
     /// Receives fine chunks of chunks of the documents.
@@ -240,6 +292,10 @@ impl Arriving {
         let digest = end.digest.as_slice().try_into().map(ContentDigest);
         let digest = digest.map_err(|_| Error::Invalid("`digest`: it has 16 bytes".to_owned()))?;
         let (features, repeated) = (std::mem::take(&mut self.features), std::mem::take(&mut self.repeated));
+        let terms = std::mem::take(&mut self.terms);
+        if !terms.is_sorted_by(|a, b| a.tag < b.tag) {
+            return Err(Error::Invalid("`terms`: they ascend".to_owned()));
+        }
         let sum: u64 = features.iter().map(|feature| u64::from(feature.weight)).sum();
         if self.query.method.capabilities().has_chunks() && sum != end.size_bytes {
             return Err(Error::Invalid(format!(
@@ -252,7 +308,7 @@ impl Arriving {
         let refused = || Error::Invalid("`index`: an integer".to_owned());
         let index = index.map(|text| number(text).ok_or_else(refused)).transpose()?;
         let FindEnd { size_bytes, windows, .. } = *end;
-        self.query.documents.push(SearchedDocument { size_bytes, digest, windows, index, features, repeated });
+        self.query.documents.push(SearchedDocument { size_bytes, digest, windows, index, features, repeated, terms });
         Ok(())
     }
 
@@ -261,7 +317,7 @@ impl Arriving {
     /// # Errors
     /// Fails if a document is incomplete, or there is none.
     pub(crate) fn finish(self) -> Result<FindQuery, Error> {
-        if !self.features.is_empty() {
+        if !(self.features.is_empty() && self.terms.is_empty()) {
             return Err(Error::Invalid("the last document is incomplete".to_owned()));
         }
         if self.query.documents.is_empty() {

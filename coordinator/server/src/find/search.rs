@@ -14,6 +14,7 @@ use cognate_similarity::fine::ChunkCount;
 use cognate_similarity::{ContentIndex, ContentMap, RunInput, RunShards, Shards as _};
 
 use super::draft::{CANDIDATES_MAX, Draft, order};
+use super::verify::CONTENTS_MAX;
 use super::{FindQuery, Finder, Found, Holder, Match, Measure, Searched, SearchedDocument};
 use crate::error::Error;
 use cognate_storage::indexes::Sealed;
@@ -262,9 +263,10 @@ impl<'a> Search<'a> {
             let free = FIND_HOLDERS_MAX.saturating_sub(known.holders.len());
             known.holders.extend(own.into_iter().take(free));
         }
-        let candidates_max = if self.query.is_fine() { CANDIDATES_MAX } else { 0 };
-        keep(&mut progress.matches, self.query.matches_max.max(candidates_max));
-        keep(&mut progress.below, candidates_max);
+        let below_max = if self.query.is_fine() { CANDIDATES_MAX } else { 0 };
+        let proposed_max = if self.query.is_verified() { CONTENTS_MAX } else { 0 };
+        keep(&mut progress.matches, self.query.matches_max.max(below_max).max(proposed_max));
+        keep(&mut progress.below, below_max);
     }
 
     /// The matches, in order, by whole chunks; and the tags of templates.

@@ -34,7 +34,7 @@ impl FindQuery {
                 return Err(Error::Invalid("`name`: it is too long".to_owned()));
             }
             let end = end.clone().ok_or_else(|| Error::Invalid("a document is incomplete".to_owned()))?;
-            arriving.take(&FindPiece { features: features.clone(), end: Some(end) })?;
+            arriving.take(&FindPiece { features: features.clone(), end: Some(end), terms: None })?;
         }
         let of_table = |table: &FineTable| fine_bytes(table.counts.len(), table.fine_tags.len());
         if features * FEATURE_BYTES + fine.iter().map(of_table).sum::<usize>() > STORED_FINE_BYTES_MAX {
@@ -86,7 +86,8 @@ impl Fingerprints {
         let searched: Vec<SearchedDocument> = self.documents.iter().map(|(_, document)| document.clone()).collect();
         let fine = stored_fine(&searched, &self.fine);
         let document = |(name, queried): (String, SearchedDocument)| {
-            let FindPiece { features, end } = queried.piece();
+            // A stored query has no terms: what a method proposes for it stays a candidate.
+            let FindPiece { features, end, terms: _ } = queried.piece();
             let name = name.chars().take(TEXT_BYTES_MAX / 4).collect();
             QueryDocument { name, features, end }
         };

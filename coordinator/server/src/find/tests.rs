@@ -27,6 +27,7 @@ fn what_a_site_sent_that_was_revoked_is_still_its_partys_in_a_find() {
     let query = FindQuery {
         method,
         method_id: method.id(&no_key),
+        verifier_id: None,
         repositories: Vec::new(),
         least: Least::default(),
         matches_max: 10,

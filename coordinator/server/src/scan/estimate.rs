@@ -71,7 +71,7 @@ impl Scans {
                 asked.remove(&target);
                 answers[target] = match outcome {
                     Outcome::Estimated(estimate) => Ok(estimate),
-                    Outcome::Failed(reason) => Err(reason),
+                    Outcome::Failed(reason) | Outcome::Refused(reason) => Err(reason),
                     Outcome::Synced(..) => Err("the site synced instead of estimating the cost".to_owned()),
                     Outcome::Away => Err("the site went away".to_owned()),
                 };

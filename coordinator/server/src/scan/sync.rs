@@ -277,7 +277,7 @@ impl<'a> Syncing<'a> {
             Event::Ended { target, outcome } => {
                 let ended = match outcome {
                     Outcome::Synced(sealed, summary) => Ok((sealed, summary)),
-                    Outcome::Failed(reason) => Err(reason),
+                    Outcome::Failed(reason) | Outcome::Refused(reason) => Err(reason),
                     Outcome::Estimated(_) => Err("the site only estimated the cost of a sync".to_owned()),
                     Outcome::Away => {
                         tracing::info!(scan = %self.scan.id, site = %self.targets[target].site, "a site disconnected during its sync, which continues when the site is back");

@@ -140,6 +140,16 @@ impl Keeping<'_> {
     }
 }
 
+/// Removes the index of a part of a repository, unless a scan refers to it. Answers how many there were.
+///
+/// # Errors
+/// Fails if the state cannot be read or written.
+pub fn drop_part(store: &Store, indexes: &Arc<Indexes>, key: &SlotKey) -> Result<u64, Error> {
+    let scans = store.scans()?;
+    let is_referred_to = scans.iter().any(|(_, row)| refers_to(row, key));
+    if key.scope.is_none() || is_referred_to { Ok(0) } else { indexes.drop_slot(key) }
+}
+
 /// True if a scan is about the index of a part of a repository, or may yet be.
 fn refers_to(row: &ScanRow, key: &SlotKey) -> bool {
     // Pairs that a method only proposes are read again through an index of a part as well.

@@ -58,6 +58,7 @@ fn query(matches_max: usize, of_query: &[u8]) -> Arc<FindQuery> {
     Arc::new(FindQuery {
         method,
         method_id: cognate_fingerprint::MethodId([1; 16]),
+        verifier_id: None,
         repositories: Vec::new(),
         least,
         matches_max,
@@ -237,11 +238,13 @@ async fn a_site_that_is_away_or_silent_keeps_no_find_waiting_and_is_named() {
         windows: 2,
         index: None,
         features: vec![feature(1), feature(9)],
+        terms: Vec::new(),
         repeated: Vec::new(),
     };
     let query = Arc::new(FindQuery {
         method,
         method_id: method.id(&Key::none()),
+        verifier_id: None,
         least: Least::default(),
         documents: vec![searched],
         fine: HashMap::from([(tag(9), cut)]),
