@@ -328,11 +328,6 @@ pub(crate) fn ended(query: &Query, answer: &Answer) -> anyhow::Result<Exit> {
     Ok(if is_complete { Exit::Complete } else { Exit::Incomplete })
 }
 
-/// The documents of a query, each as one table, for stored queries.
-pub(crate) fn stored_documents(query: &Query) -> impl Iterator<Item = (v1::ChunkTable, v1::FindEnd)> + '_ {
-    query.documents.iter().map(ask::complete_document)
-}
-
 /// The word for the relation between a match and the searched document.
 fn word(found: &cognate_server::find::Match) -> &'static str {
     relation(found.measure.relation)

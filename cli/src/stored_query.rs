@@ -3,13 +3,12 @@
 use std::path::PathBuf;
 
 use clap::Args;
-use cognate_proto::limits::TEXT_BYTES_MAX;
 use cognate_proto::name::one_line;
 use cognate_proto::v1;
 
 use cognate_server::find::stored::stored_fine;
 
-use crate::find::{HowArgs, Query, opening, prepare, stored_documents};
+use crate::find::{HowArgs, Query, opening, prepare};
 use crate::operator::client::Operator;
 
 /// The documents to search for.
@@ -36,16 +35,14 @@ impl QueryArgs {
     pub(crate) async fn query(&self, operator: &Operator) -> anyhow::Result<v1::StoredQuery> {
         let query: Query = prepare(operator, &self.how, &self.files, self.fingerprints.as_deref()).await?;
         let open = opening(&query, &self.how, self.limit)?;
-        let name = |name: &String| name.chars().take(TEXT_BYTES_MAX / 4).collect();
-        let documents = query.names.iter().map(name).zip(stored_documents(&query));
-        let document = |(name, (features, end))| v1::QueryDocument { name, features: Some(features), end: Some(end) };
+        let documents = query.names.iter().zip(&query.documents).map(|(name, document)| document.stored(name));
         let fine = stored_fine(&query.documents, &query.fine);
         if fine.iter().map(|table| table.counts.len()).sum::<usize>() < query.fine.len() {
             eprintln!(
                 "cognate: the query is too long for all fine chunks: some documents are searched by whole chunks"
             );
         }
-        Ok(v1::StoredQuery { open: Some(open), documents: documents.map(document).collect(), fine })
+        Ok(v1::StoredQuery { open: Some(open), documents: documents.collect(), fine })
     }
 }
 

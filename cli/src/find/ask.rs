@@ -10,8 +10,8 @@ use cognate_proto::fine::FineTables;
 use cognate_proto::limits::{FIND_DOCUMENTS_MAX, FIND_FEATURES_MAX, FIND_PIECE_FEATURES};
 use cognate_proto::options::Precision;
 use cognate_proto::v1::find_request::Message as Up;
-use cognate_proto::v1::{ChunkTable, FindEnd, FindOpen, FindPiece, FindRequest, RepositoryPlace};
-use cognate_server::find::{Answer, SearchedDocument};
+use cognate_proto::v1::{ChunkTable, FindOpen, FindPiece, FindRequest, RepositoryPlace};
+use cognate_server::find::{Answer, SearchedDocument, table};
 
 use super::{HowArgs, Query};
 use crate::exit::{Exit, coded, usage};
@@ -126,40 +126,11 @@ fn pieces(document: &SearchedDocument) -> impl Iterator<Item = Up> {
         let last = first + u32::try_from(features.len()).unwrap_or(0);
         let from = document.repeated.partition_point(|place| *place < first);
         let repeated = document.repeated[from..].iter().take_while(|place| **place < last);
-        ChunkTable {
-            tags: features.iter().flat_map(|feature| feature.tag.0).collect(),
-            length_bytes: features.iter().map(|feature| feature.weight).collect(),
-            repeated_byte: repeated.map(|place| place - first).collect(),
-        }
+        ChunkTable { repeated_byte: repeated.map(|place| place - first).collect(), ..table(features) }
     });
     let tables = tables.map(|table| FindPiece { features: Some(table), ..FindPiece::default() });
-    let terms = document.terms.chunks(FIND_PIECE_FEATURES).map(|terms| FindPiece {
-        terms: Some(ChunkTable {
-            tags: terms.iter().flat_map(|term| term.tag.0).collect(),
-            length_bytes: terms.iter().map(|term| term.weight).collect(),
-            repeated_byte: Vec::new(),
-        }),
-        ..FindPiece::default()
-    });
-    let last = FindPiece { end: Some(end(document)), ..FindPiece::default() };
+    let terms = document.terms.chunks(FIND_PIECE_FEATURES);
+    let terms = terms.map(|terms| FindPiece { terms: Some(table(terms)), ..FindPiece::default() });
+    let last = FindPiece { end: Some(document.end()), ..FindPiece::default() };
     tables.chain(terms).chain(std::iter::once(last)).map(Up::Piece)
-}
-
-/// A document as one table, with its last piece marked.
-pub(super) fn complete_document(document: &SearchedDocument) -> (ChunkTable, FindEnd) {
-    let table = ChunkTable {
-        tags: document.features.iter().flat_map(|feature| feature.tag.0).collect(),
-        length_bytes: document.features.iter().map(|feature| feature.weight).collect(),
-        repeated_byte: document.repeated.clone(),
-    };
-    (table, end(document))
-}
-
-fn end(document: &SearchedDocument) -> FindEnd {
-    FindEnd {
-        digest: document.digest.0.to_vec(),
-        size_bytes: document.size_bytes,
-        windows: document.windows,
-        index: document.index.map(|index| index.to_string()).unwrap_or_default(),
-    }
 }

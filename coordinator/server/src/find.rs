@@ -37,7 +37,7 @@ use cognate_proto::v1::FindRelation;
 
 pub use self::choose::finest;
 pub use self::fingerprints::Fingerprints;
-pub use self::query::{FindQuery, Least, SearchedDocument};
+pub use self::query::{FindQuery, Least, SearchedDocument, table};
 use crate::disk::blocking;
 use crate::error::Error;
 use cognate_result::report::Ratio;

@@ -156,6 +156,11 @@ fn check_verified(federation: &Federation, mine: &str, under: &[&str], edit: &Va
     let answer = find(&["--min-containment", "0.9999", "--format", "json"]).expect(0).json();
     assert_eq!(relations(&answer).into_keys().collect::<Vec<_>>(), ["a/original.txt", "b/copy.txt"]);
     assert_eq!(answer["documents"][0]["documents"], 2);
+    // So has a stored query.
+    federation.operate(&[&["case", "new", "words"], under, &[mine]].concat()).expect(0);
+    federation.operate(&["case", "check", "words"]).expect(0);
+    let case = federation.operate(&["case", "export", "words"]).expect(0).json();
+    assert_eq!(relations(&case["checks"][0]["record"])["b/edited.txt"], "near");
     // Fingerprints in a file have the words if they were asked for.
     let fingerprinted = |more: &[&str]| -> Value {
         let words = [&["fingerprint", "--format", "ndjson"], under, more, &["--", mine]].concat();

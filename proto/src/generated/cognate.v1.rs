@@ -3473,6 +3473,9 @@ pub struct QueryDocument {
     pub features: ::core::option::Option<ChunkTable>,
     #[prost(message, optional, tag = "3")]
     pub end: ::core::option::Option<FindEnd>,
+    /// Its terms, see FindPiece. In lists: absent.
+    #[prost(message, optional, tag = "4")]
+    pub terms: ::core::option::Option<ChunkTable>,
 }
 #[derive(Clone, PartialEq, ::prost::Message)]
 pub struct Watch {

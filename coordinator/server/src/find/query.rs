@@ -72,16 +72,29 @@ pub struct SearchedDocument {
 
 impl SearchedDocument {
     /// The document as it goes over the wire, in one piece.
-    pub(crate) fn piece(self) -> FindPiece {
-        let SearchedDocument { size_bytes, digest, windows, index, features, repeated, terms } = self;
-        let table = v1::ChunkTable {
-            tags: features.iter().flat_map(|feature| feature.tag.0).collect(),
-            length_bytes: features.iter().map(|feature| feature.weight).collect(),
-            repeated_byte: repeated,
-        };
-        let index = index.map(|index| index.to_string()).unwrap_or_default();
-        let end = FindEnd { digest: digest.0.to_vec(), size_bytes, windows, index };
-        FindPiece { features: Some(table), end: Some(end), terms: terms_table(&terms) }
+    pub(crate) fn piece(&self) -> FindPiece {
+        let features = v1::ChunkTable { repeated_byte: self.repeated.clone(), ..table(&self.features) };
+        let terms = (!self.terms.is_empty()).then(|| table(&self.terms));
+        FindPiece { features: Some(features), end: Some(self.end()), terms }
+    }
+
+    /// What goes after all features.
+    pub fn end(&self) -> FindEnd {
+        FindEnd {
+            digest: self.digest.0.to_vec(),
+            size_bytes: self.size_bytes,
+            windows: self.windows,
+            index: self.index.map(|index| index.to_string()).unwrap_or_default(),
+        }
+    }
+}
+
+/// Features as they go over the wire.
+pub fn table(features: &[Feature]) -> v1::ChunkTable {
+    v1::ChunkTable {
+        tags: features.iter().flat_map(|feature| feature.tag.0).collect(),
+        length_bytes: features.iter().map(|feature| feature.weight).collect(),
+        repeated_byte: Vec::new(),
     }
 }
 
@@ -92,7 +105,7 @@ impl FindQuery {
     /// Fails if it is invalid, or is too much.
     pub fn of_fingerprints(open: &FindOpen, fingerprints: Fingerprints) -> Result<FindQuery, Error> {
         let mut arriving = Arriving::open(&FindOpen { verifier: fingerprints.verifier.clone(), ..open.clone() })?;
-        for (_, document) in fingerprints.documents {
+        for (_, document) in &fingerprints.documents {
             arriving.take(&document.piece())?;
         }
         let mut tables = FineTables::default();
@@ -148,15 +161,6 @@ fn verifier_id(method: &Method, spec: &v1::MethodSpec) -> Result<MethodId, Error
         Ok(verifier) if method.verifier() == Some(verifier) => method_id_of(spec),
         _ => Err(wrong()),
     }
-}
-
-/// The terms of a document as one table; nothing if it has none.
-pub(super) fn terms_table(terms: &[Feature]) -> Option<v1::ChunkTable> {
-    (!terms.is_empty()).then(|| v1::ChunkTable {
-        tags: terms.iter().flat_map(|term| term.tag.0).collect(),
-        length_bytes: terms.iter().map(|term| term.weight).collect(),
-        repeated_byte: Vec::new(),
-    })
 }
 
 fn precision(name: &str) -> Result<Precision, Error> {

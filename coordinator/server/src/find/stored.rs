@@ -21,20 +21,21 @@ impl FindQuery {
     /// Fails if it is invalid, or larger than a stored query may be.
     pub fn stored(stored: &StoredQuery) -> Result<FindQuery, Error> {
         let StoredQuery { open, documents, fine } = stored;
-        let features: usize = documents.iter().filter_map(|one| one.features.as_ref()).map(|table| table.rows()).sum();
+        let tables = documents.iter().flat_map(|one| [&one.features, &one.terms]).flatten();
+        let features: usize = tables.map(|table| table.rows()).sum();
         if documents.len() > STORED_DOCUMENTS_MAX || features > STORED_FEATURES_MAX {
             return Err(Error::Invalid(format!(
-                "a stored query has at most {STORED_DOCUMENTS_MAX} documents of {STORED_FEATURES_MAX} chunks \
-                 together: name fewer files, or a larger --chunk-bytes"
+                "a stored query has at most {STORED_DOCUMENTS_MAX} documents of {STORED_FEATURES_MAX} chunks, features and \
+                 words together: name fewer files, or a larger --chunk-bytes"
             )));
         }
         let mut arriving = Arriving::open(&open.clone().unwrap_or_default())?;
-        for QueryDocument { name, features, end } in documents {
+        for QueryDocument { name, features, end, terms } in documents {
             if name.len() > TEXT_BYTES_MAX {
                 return Err(Error::Invalid("`name`: it is too long".to_owned()));
             }
             let end = end.clone().ok_or_else(|| Error::Invalid("a document is incomplete".to_owned()))?;
-            arriving.take(&FindPiece { features: features.clone(), end: Some(end), terms: None })?;
+            arriving.take(&FindPiece { features: features.clone(), end: Some(end), terms: terms.clone() })?;
         }
         let of_table = |table: &FineTable| fine_bytes(table.counts.len(), table.fine_tags.len());
         if features * FEATURE_BYTES + fine.iter().map(of_table).sum::<usize>() > STORED_FINE_BYTES_MAX {
@@ -80,17 +81,21 @@ pub fn stored_fine(documents: &[SearchedDocument], known: &BTreeMap<Tag, Vec<Fin
     tables.finish()
 }
 
+impl SearchedDocument {
+    /// The document as a stored query has it, under this name.
+    pub fn stored(&self, name: &str) -> QueryDocument {
+        let FindPiece { features, end, terms } = self.piece();
+        QueryDocument { name: name.chars().take(TEXT_BYTES_MAX / 4).collect(), features, end, terms }
+    }
+}
+
 impl Fingerprints {
     /// The stored query of these documents.
     pub fn into_stored(self, open: FindOpen) -> StoredQuery {
         let searched: Vec<SearchedDocument> = self.documents.iter().map(|(_, document)| document.clone()).collect();
         let fine = stored_fine(&searched, &self.fine);
-        let document = |(name, queried): (String, SearchedDocument)| {
-            // A stored query has no terms: what a method proposes for it stays a candidate.
-            let FindPiece { features, end, terms: _ } = queried.piece();
-            let name = name.chars().take(TEXT_BYTES_MAX / 4).collect();
-            QueryDocument { name, features, end }
-        };
+        let open = FindOpen { verifier: self.verifier, ..open };
+        let document = |(name, queried): (String, SearchedDocument)| queried.stored(&name);
         StoredQuery { open: Some(open), documents: self.documents.into_iter().map(document).collect(), fine }
     }
 }
@@ -102,7 +107,7 @@ pub fn names(stored: &StoredQuery) -> Vec<String> {
 
 /// A stored query as lists show it.
 pub(crate) fn without_features(stored: &StoredQuery) -> StoredQuery {
-    let document = |one: &QueryDocument| QueryDocument { features: None, ..one.clone() };
+    let document = |one: &QueryDocument| QueryDocument { features: None, terms: None, ..one.clone() };
     let documents = stored.documents.iter().map(document).collect();
     StoredQuery { open: stored.open.clone(), documents, fine: Vec::new() }
 }
