@@ -44,10 +44,24 @@ pub(super) fn write(query: &Query, answer: &Answer, columns: Option<usize>, out:
             }
         )?;
     }
+    if let Some(share) = least_within_tenth(answer) {
+        writeln!(out, "An estimate from such a sample is within 10 points of the truth in {share} of cases or more.")?;
+    }
     if has_match(|one| word(one) == "candidate") {
         writeln!(out, "This method only proposes candidates: check them under another one, such as tttd.")?;
     }
     Ok(())
+}
+
+/// The least probability, of all estimates, to be within a tenth of the truth.
+fn least_within_tenth(answer: &Answer) -> Option<String> {
+    let matches = answer.documents.iter().flat_map(|found| &found.matches);
+    let shares = matches.flat_map(|one| {
+        let measure = &one.measure;
+        [measure.resemblance, measure.sought_in_found, measure.found_in_sought]
+    });
+    let least = shares.flatten().filter_map(|share| share.within_tenth).min()?;
+    Some(human::share(least.0))
 }
 
 fn document(name: &str, found: &Found, columns: Option<usize>, out: &mut dyn Write) -> anyhow::Result<()> {

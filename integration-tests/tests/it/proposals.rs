@@ -127,6 +127,10 @@ fn check_find((method, param, named): (&str, &str, &str), verified_by: &str) {
     let [low, high] = [0, 1].map(|end| estimated["intervals"]["resemblance"][end].as_f64().unwrap());
     assert!((low..=high).contains(&estimated["resemblance"].as_f64().unwrap()), "{estimated}");
     assert!(!relations(&answer).contains_key("b/unrelated.txt"));
+    let within = estimated["within_tenth"]["resemblance"].as_f64().unwrap();
+    let told = find(&["--method", "min", "--param", "n=100"]).expect(0).text().to_owned();
+    let said = format!("within 10 points of the truth in {:.1} % of cases", (within * 1000.0).floor() / 10.0);
+    assert!(told.contains(&said), "{said}: {told}");
 }
 
 /// Indexes of parts of the repositories of all sites.
