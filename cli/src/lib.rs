@@ -69,8 +69,6 @@ pub fn main() -> ExitCode {
     // such setting there is nothing to do.
     #[cfg(target_os = "linux")]
     let _ = rustix::process::set_dumpable_behavior(rustix::process::DumpableBehavior::NotDumpable);
-    #[cfg(feature = "failpoints")]
-    let _points = fail::FailScenario::setup();
     let cli = match Cli::try_parse() {
         Ok(cli) => cli,
         Err(error) => {

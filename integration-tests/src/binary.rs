@@ -25,7 +25,8 @@ pub fn cognate() -> &'static Path {
 /// The path of the same program with points at which it can be made to fail.
 pub fn cognate_failpoints() -> &'static Path {
     static PATH: OnceLock<PathBuf> = OnceLock::new();
-    PATH.get_or_init(|| build("cognate-failpoints", &["--features", "failpoints"]))
+    let feature = if cfg!(debug_assertions) { "failpoints" } else { "failpoints-in-release" };
+    PATH.get_or_init(|| build("cognate-failpoints", &["--features", feature]))
 }
 
 /// A folder with both binaries, which are used as they are: those of a release, or those that a long run began with.

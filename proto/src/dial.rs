@@ -97,8 +97,8 @@ impl Dial {
         };
         tls.alpn_protocols = vec![b"h2".to_vec()];
         tls.resumption = rustls::client::Resumption::disabled();
-        // Makes a capture of the wire readable: only in a build of its own, and on request.
-        #[cfg(feature = "key-log")]
+        // Makes a capture of the wire readable: never in a build that is released, and only on request.
+        #[cfg(any(debug_assertions, feature = "key-log"))]
         {
             tls.key_log = Arc::new(rustls::KeyLogFile::new());
         }

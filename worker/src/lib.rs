@@ -18,7 +18,6 @@
 //! it is sent; the coordinator acknowledges what is durable. A failure of a document is counted and reported, and never ends
 //! a sync. This crate does not know how similarity is computed.
 
-mod failpoint;
 #[cfg(test)]
 mod fuzz;
 mod off_tasks;
@@ -59,4 +58,4 @@ pub use session::site::Site;
 pub use session::status::{IndexStatus, RunningSync, SessionStatus, SiteStatus, UnreadableDocument, saved_status};
 pub use sync::job::Counters;
 
-pub(crate) use failpoint::failpoint;
+pub(crate) use cognate_durable::failpoint;

@@ -6,5 +6,12 @@ fn main() -> std::process::ExitCode {
         panic!("{problem}");
     }
     cognate_disk_faults::errors::watch_from_environment();
+    let _points = fail::FailScenario::setup();
+    cognate_durable::failpoint::call(reached);
     cognate_cli::main()
+}
+
+/// Ends the process at a point that `FAILPOINTS` names.
+fn reached(name: &str) {
+    fail::fail_point!(name, |_| std::process::abort());
 }

@@ -10,7 +10,6 @@
 
 pub mod clock;
 mod error;
-pub mod failpoint;
 #[cfg(test)]
 mod fuzz;
 #[cfg(any(test, feature = "harness"))]
@@ -26,9 +25,6 @@ pub mod store;
 pub mod template;
 pub mod verdict;
 
-#[cfg(feature = "failpoints")]
-#[doc(hidden)]
-pub use fail;
-
+pub use cognate_durable::failpoint;
 pub use error::{Error, ErrorKind, engine_kind};
 pub use index::{Contents, Index, IndexedContent};
