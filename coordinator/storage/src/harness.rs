@@ -6,6 +6,8 @@ use cognate_proto::index_digest::{IndexDigest, RowHash};
 use cognate_proto::path::DocumentPath;
 use cognate_proto::v1::ChunkTable;
 
+#[cfg(test)]
+use crate::Error;
 use crate::indexes::IndexWriter;
 
 /// TTTD over raw bytes with a mean of 1000 bytes.
@@ -47,4 +49,20 @@ pub fn root(numbers: std::ops::RangeInclusive<u8>) -> [u8; 32] {
     let mut root = IndexDigest::default();
     numbers.flat_map(|number| batch(number).2).for_each(|hash| root.add(hash));
     root.to_bytes()
+}
+
+/// Opens a store that this process has just closed. Threads of sled have its lock until they are through with their last work, which
+/// takes seconds where the processors are busy: so the time counts, and not how often it was tried.
+///
+/// # Errors
+/// Fails as `open` does; because of the lock only after a minute.
+#[cfg(test)]
+pub(crate) fn opened_again<T>(mut open: impl FnMut() -> Result<T, Error>) -> Result<T, Error> {
+    let until = std::time::Instant::now() + std::time::Duration::from_secs(60);
+    loop {
+        match open() {
+            Err(Error::Locked { .. }) if std::time::Instant::now() < until => std::thread::yield_now(),
+            opened => return opened,
+        }
+    }
 }

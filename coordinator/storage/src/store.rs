@@ -8,16 +8,26 @@
 mod apply;
 mod compact;
 mod indexes;
+#[cfg(test)]
+mod interleavings;
 mod key;
 mod members;
 mod samples;
+mod serial;
 mod value;
 mod verdicts;
 mod watches;
 
+/// The locks of `serial`.
+mod sync {
+    pub(super) use std::sync::Mutex;
+    pub(super) use std::sync::atomic::{AtomicU64, Ordering};
+}
+
 use std::fs::File;
 use std::panic::AssertUnwindSafe;
 use std::path::{Path, PathBuf};
+#[cfg(any(test, feature = "harness"))]
 use std::sync::Mutex;
 use std::sync::atomic::AtomicU64;
 
@@ -27,6 +37,7 @@ use tokio::sync::watch;
 
 pub use self::compact::Compacted;
 use self::key::{Key, Prefix, Tree};
+use self::serial::{Serial, SharedSync};
 use self::value::Value;
 use crate::error::{Error, system_error};
 use crate::journal::{self, Journal, Position, lost};
@@ -50,7 +61,9 @@ pub struct Store {
     /// Why nothing is written any more, once that is so.
     failed: watch::Sender<Option<Failure>>,
     /// Held over the journal and the view together, so that both have the same order. None where nothing is recorded.
-    journal: Mutex<Option<Journal>>,
+    journal: Serial<Option<Journal>>,
+    /// The syncs of sled and its file.
+    syncs: SharedSync,
     /// In the order of [`Tree::ALL`].
     trees: [sled::Tree; Tree::ALL.len()],
     /// The last number of the log; 0: not read yet.
@@ -108,7 +121,13 @@ impl Store {
         if store.applied()? != verified.at() {
             store.put_applied(verified.at())?;
         }
-        *store.journal.lock().expect("nothing panics while it is held") = Some(verified.open(durable)?);
+        store.journal.write(
+            || Ok::<(), Error>(()),
+            |journal| {
+                *journal = Some(verified.open(durable)?);
+                Ok(())
+            },
+        )?;
         store.barrier()?;
         match store.compact_journal() {
             Err(error) if !error.is_fatal() => {
@@ -131,7 +150,8 @@ impl Store {
             let db = config.open()?;
             let store = Store {
                 db_file: File::open(folder.join("db")).map_err(Error::state(folder.join("db")))?,
-                journal: Mutex::new(None),
+                journal: Serial::new(None),
+                syncs: SharedSync::new(),
                 failed: watch::Sender::new(None),
                 trees: open_trees(&db)?,
                 verdict_count: AtomicU64::new(0),
@@ -207,13 +227,15 @@ impl Store {
     /// Returns once everything written before survives a crash: a flush of sled, and a real sync of its file, since the
     /// flush alone leaves it to the operating system when the bytes reach the disk.
     pub(crate) fn barrier(&self) -> Result<(), Error> {
-        self.check_alive()?;
-        if self.durable {
+        if !self.durable {
+            return self.check_alive();
+        }
+        let sync = || {
             self.watched(self.db.flush().map(drop).map_err(Error::from))?;
             crate::failpoint!("ingest.after_flush");
-            self.watched(self.db_file.sync_all().map_err(Error::sync(self.folder.join("db"))))?;
-        }
-        Ok(())
+            self.watched(self.db_file.sync_all().map_err(Error::sync(self.folder.join("db"))))
+        };
+        self.syncs.run(|| self.check_alive(), sync)
     }
 
     /// Records the outcome of a write: after an error that leaves the state of the disk open, nothing is written

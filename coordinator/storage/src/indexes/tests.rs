@@ -3,7 +3,7 @@ use cognate_fingerprint::MethodId;
 use cognate_proto::name::RepositoryName;
 use cognate_similarity::Run;
 
-use crate::harness::{batch, method, push, root};
+use crate::harness::{batch, method, opened_again, push, root};
 use crate::store::SlotRow;
 
 use super::*;
@@ -46,15 +46,7 @@ impl Fixture {
 
     pub(crate) fn at(folder: tempfile::TempDir, durable: bool) -> Fixture {
         let config = IndexesConfig { durable, ..config() };
-        // sled may let go of its lock a moment after it was closed, from another thread.
-        let opened = || match crate::maintenance::open(folder.path(), config) {
-            Err(Error::Locked { .. }) => {
-                std::thread::yield_now();
-                None
-            }
-            opened => Some(opened.unwrap()),
-        };
-        let (store, indexes) = (0..100_000).find_map(|_| opened()).expect("the lock is let go of");
+        let (store, indexes) = opened_again(|| crate::maintenance::open(folder.path(), config)).unwrap();
         Fixture { folder, indexes, store, durable }
     }
 

@@ -43,13 +43,17 @@ impl Store {
     }
 
     fn record_held(&self, event: &Event) -> Result<(), Error> {
-        let mut journal = self.journal.lock().expect("nothing panics while it is held");
-        let journal = journal.as_mut().expect("a store that is only looked at records nothing");
-        #[cfg(any(test, feature = "harness"))]
-        self.note_writer(event);
-        self.watched(journal.append(event))?;
-        crate::failpoint!("journal.after_append");
-        self.watched(self.apply(event).and_then(|()| self.put_applied(journal.position())))
+        self.journal.write(
+            || self.check_alive(),
+            |journal| {
+                let journal = journal.as_mut().expect("a store that is only looked at records nothing");
+                #[cfg(any(test, feature = "harness"))]
+                self.note_writer(event);
+                self.watched(journal.append(event))?;
+                crate::failpoint!("journal.after_append");
+                self.watched(self.apply(event).and_then(|()| self.put_applied(journal.position())))
+            },
+        )
     }
 
     /// Takes an event into the view. Twice is the same as once: a crash may come between the event and the note that it

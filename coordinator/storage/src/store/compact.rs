@@ -8,7 +8,9 @@ use super::key::Lifetime;
 use super::value::{ActionPart, Value as _};
 use super::{Failure, Key, MemberRow, ScanRow, Store, Tree};
 use crate::error::Error;
-use crate::journal::{ActionState, History, MemberName, MemberState, ScanEvent, VerdictLogged, VerdictState, What};
+use crate::journal::{
+    ActionState, History, Journal, MemberName, MemberState, ScanEvent, VerdictLogged, VerdictState, What,
+};
 use crate::sample::SampleRow;
 use crate::verdict::{ActionRow, SavedFilter, VerdictRow};
 
@@ -34,8 +36,10 @@ impl Store {
     /// # Errors
     /// Fails if it cannot be read.
     pub fn history(&self) -> Result<History, Error> {
-        let journal = self.journal.lock().expect("nothing panics while it is held");
-        journal.as_ref().expect("a store that is only looked at has no journal").history()
+        let history = |journal: &mut Option<Journal>| {
+            journal.as_ref().expect("a store that is only looked at has no journal").history()
+        };
+        self.journal.write(|| Ok(()), history)
     }
 
     /// Compacts the journal if it has outgrown the state. Records wait for it.
@@ -48,16 +52,17 @@ impl Store {
 
     pub(crate) fn compact_journal_beyond(&self, bytes_min: u64) -> Result<Option<Compacted>, Error> {
         self.check_alive()?;
-        std::panic::catch_unwind(AssertUnwindSafe(|| self.watched(self.compact_held(bytes_min)))).unwrap_or_else(|_| {
+        let compact = |journal: &mut Option<Journal>| self.watched(self.compact_held(journal, bytes_min));
+        // Held until the end: an event that came after its row was copied would be in neither part.
+        let held = || self.journal.write(|| self.check_alive(), compact);
+        std::panic::catch_unwind(AssertUnwindSafe(held)).unwrap_or_else(|_| {
             let reason = "a bug ended the compaction of the journal: see the log, and report the problem".to_owned();
             self.fail(Failure { reason: reason.clone(), is_bug: true });
             Err(Error::Stopped(reason))
         })
     }
 
-    fn compact_held(&self, bytes_min: u64) -> Result<Option<Compacted>, Error> {
-        // Held until the end: an event that came after its row was copied would be in neither part.
-        let mut journal = self.journal.lock().expect("nothing panics while it is held");
+    fn compact_held(&self, journal: &mut Option<Journal>, bytes_min: u64) -> Result<Option<Compacted>, Error> {
         let Some(journal) = journal.as_mut() else { return Ok(None) };
         let bytes_before = journal.bytes();
         if bytes_before <= bytes_min || journal.is_foreign() {

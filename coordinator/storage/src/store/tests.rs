@@ -3,19 +3,13 @@ use cognate_proto::name::RepositoryName;
 use cognate_proto::scope::ScopeId;
 
 use super::*;
+use crate::harness::opened_again;
 use crate::journal::{Certified, Event, MemberName, ScanEvent, ScanNamed, What};
 use crate::verdict::{self, Decided, Decision};
 
-/// Opens the store in a folder. sled may release its lock a moment after it was closed, from another thread.
+/// Opens the store in a folder.
 fn opened(folder: &Path, durable: bool) -> Result<Store, Error> {
-    let opened = || match Store::open(&folder.join("store"), &folder.join("journal"), durable) {
-        Err(Error::Locked { .. }) => {
-            std::thread::yield_now();
-            None
-        }
-        opened => Some(opened),
-    };
-    (0..100_000).find_map(|_| opened()).expect("the lock is released")
+    opened_again(|| Store::open(&folder.join("store"), &folder.join("journal"), durable))
 }
 
 #[test]
@@ -40,6 +34,40 @@ fn rows_survive_the_process() {
     assert_eq!(store.slot(&key).unwrap(), slot);
     assert_eq!(store.scans().unwrap()[0].0, ScanId(9));
     assert!(store.next_index_id().unwrap() > first);
+}
+
+/// Bytes of all files below a folder.
+fn bytes_below(folder: &Path) -> u64 {
+    let size =
+        |path: &Path| if path.is_dir() { bytes_below(path) } else { path.metadata().map_or(0, |file| file.len()) };
+    std::fs::read_dir(folder).unwrap().map(|entry| size(&entry.unwrap().path())).sum()
+}
+
+/// So many rounds over a thousand rows; a night asks for a thousand.
+const ROUNDS_VARIABLE: &str = "COGNATE_OVERWRITES";
+
+#[test]
+fn a_store_whose_rows_are_overwritten_over_and_over_stays_small() {
+    let rounds = std::env::var(ROUNDS_VARIABLE).map_or(20, |rounds| rounds.parse().unwrap());
+    let folder = tempfile::tempdir().unwrap();
+    let store = opened(folder.path(), false).unwrap();
+    let key = |number: u32| SlotKey {
+        site: format!("site-{number}").parse().unwrap(),
+        repository: RepositoryName::main(),
+        method_id: MethodId([3; 16]),
+        scope: None,
+    };
+    let mut first = 0;
+    for round in 1..=rounds {
+        for number in 0..1000 {
+            store.put_slot(&key(number), &SlotRow { current: round, pending: u64::from(number) }).unwrap();
+        }
+        store.barrier().unwrap();
+        let size = bytes_below(folder.path());
+        first = if round == 1 { size } else { first };
+        assert!(size <= 8 * first.max(1 << 20), "{size} bytes in round {round}, {first} after the first");
+    }
+    assert_eq!(store.slot(&key(999)).unwrap(), SlotRow { current: rounds, pending: 999 });
 }
 
 #[test]

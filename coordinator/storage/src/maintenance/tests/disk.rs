@@ -5,7 +5,7 @@ use std::sync::Arc;
 use cognate_disk_faults::{Disk, Fault, Operation, errors, inject};
 
 use super::*;
-use crate::harness::{batch, root};
+use crate::harness::{batch, opened_again, root};
 use crate::indexes::tests::key;
 use crate::store::Store;
 
@@ -30,14 +30,7 @@ struct Open {
 }
 
 fn open(state: &Path) -> Result<Open, Error> {
-    // sled may let go of its lock a moment after it was closed, from another thread.
-    for _ in 0..100_000 {
-        match crate::maintenance::open(state, config()) {
-            Err(Error::Locked { .. }) => std::thread::yield_now(),
-            opened => return opened.map(|(store, indexes)| Open { store, indexes }),
-        }
-    }
-    panic!("the lock is let go of");
+    opened_again(|| crate::maintenance::open(state, config())).map(|(store, indexes)| Open { store, indexes })
 }
 
 /// What was acknowledged, and so has to be there for ever.

@@ -3,6 +3,7 @@ use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicBool, AtomicU32, Ordering};
 
 use super::*;
+use crate::harness::opened_again;
 use crate::journal::{Acted, CaseChecked, CaseErased, Certified, Event, Invited, Journal, Position, Restored, verify};
 use crate::sample::{Judged, SampleRow, SampledPair};
 use crate::verdict::{self, Decided, Decision, Undone};
@@ -37,14 +38,7 @@ impl State {
     }
 
     fn try_open(&self) -> Result<Store, Error> {
-        // sled may release its lock a moment after it was closed, from another thread.
-        for _ in 0..100_000 {
-            match Store::open(&self.path("store"), &self.path("journal"), false) {
-                Err(Error::Locked { .. }) => std::thread::yield_now(),
-                opened => return opened,
-            }
-        }
-        panic!("the lock is not released");
+        opened_again(|| Store::open(&self.path("store"), &self.path("journal"), false))
     }
 
     fn open(&self) -> Store {
