@@ -31,8 +31,10 @@ const DAY: i64 = 24 * 60 * 60;
 const CA_DAYS: i64 = 3653;
 const SERVER_DAYS: i64 = 90;
 const MEMBER_DAYS: i64 = 30;
-/// Certificates become valid a little before they are made, because clocks differ.
-const BACKDATED: i64 = 60 * 60;
+/// Certificates become valid two days before they are made. Clocks differ, and a clock that was set back must not lock out who was
+/// certified before that: people mistake the zone (14 hours at most) and the day. An hour was too little for both. It opens nothing:
+/// a certificate is refused by the key that was revoked, and ends by its last day.
+const BACKDATED: i64 = 2 * DAY;
 
 /// The CA of a federation.
 #[derive(Debug)]

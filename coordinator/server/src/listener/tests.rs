@@ -284,7 +284,7 @@ async fn a_new_certificate_is_shown_without_a_restart() {
 
 #[test]
 fn a_certificate_that_was_made_by_a_clock_ahead_is_replaced_once_the_clock_is_right() {
-    static AHEAD: AtomicU64 = AtomicU64::new(5 * 3600);
+    static AHEAD: AtomicU64 = AtomicU64::new(5 * 24 * 3600);
     fn clock() -> std::time::SystemTime {
         now() + Duration::from_secs(AHEAD.load(Ordering::Relaxed))
     }
