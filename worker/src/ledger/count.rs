@@ -18,7 +18,7 @@ pub struct Indexes {
     sent: BTreeMap<IndexKey, Sent>,
     /// The epoch that each (repository, method id) was last opened under.
     latest: BTreeMap<(String, Vec<u8>), u64>,
-    /// The index of the last seal, until a message shows that it was answered.
+    /// The index of the last seal, until a message shows whether it was answered.
     unanswered: Option<IndexKey>,
 }
 
@@ -38,7 +38,7 @@ enum Seal {
     Open,
     /// It was sent, and nothing shows that an answer came.
     Sent,
-    /// It was sent, and its sync has ended.
+    /// It was sent, and its sync has succeeded.
     Answered,
 }
 
@@ -81,9 +81,11 @@ pub enum Agreement {
 impl Indexes {
     /// Counts an entry.
     pub fn take(&mut self, entry: &Entry) {
-        // A worker tells of the end of a sync when it has the answer to its seal, or has given up.
-        if entry.kind() == Kind::Ended
+        // A sync succeeds when it has the answer to its seal. One that failed has none, or a refusal: the seal stays as one without an
+        // answer.
+        if matches!(entry.kind(), Kind::Ended | Kind::Failed)
             && let Some(sent) = self.unanswered.take().and_then(|key| self.sent.get_mut(&key))
+            && entry.kind() == Kind::Ended
         {
             sent.seal = Seal::Answered;
         }

@@ -81,7 +81,7 @@ pub enum Kind {
     Hello = 1,
     /// The progress of a sync.
     Progress = 2,
-    /// The end of a sync.
+    /// The end of a sync, with its summary.
     Ended = 3,
     /// A sign of life.
     KeepAlive = 4,
@@ -113,6 +113,8 @@ pub enum Kind {
     FineChunks = 17,
     /// What pairs of contents truly have in common, in counts.
     Measures = 18,
+    /// The end of a sync that failed.
+    Failed = 19,
 }
 
 impl Kind {
@@ -137,6 +139,7 @@ impl Kind {
             Kind::FineChoiceRequest => "fine-choice-request",
             Kind::FineChunks => "fine-chunks",
             Kind::Measures => "measures",
+            Kind::Failed => "failed",
         }
     }
 }

@@ -73,7 +73,8 @@ pub(crate) fn attach_kind(message: &AttachUp) -> Kind {
     match message {
         AttachUp::Hello(_) => Kind::Hello,
         AttachUp::Progress(_) => Kind::Progress,
-        AttachUp::Ended(_) => Kind::Ended,
+        AttachUp::Ended(ended) if ended.failure.is_empty() => Kind::Ended,
+        AttachUp::Ended(_) => Kind::Failed,
         AttachUp::KeepAlive(_) => Kind::KeepAlive,
         AttachUp::State(_) => Kind::State,
     }

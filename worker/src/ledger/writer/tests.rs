@@ -196,6 +196,11 @@ fn counts_agree_after_batches_were_sent_again() {
     assert_eq!(agreement(unanswered, &received(7, &[2])), Agreement::Differs);
     assert_eq!(agreement(unanswered, &received(7, &[1, 4, 5])), Agreement::Differs);
     assert_eq!(agreement(&sent, &received(8, &[1])), Agreement::Differs);
+    // A refusal is no acknowledgement, and neither is the end of a sync that came after it.
+    let mut refused = unanswered.to_vec();
+    refused.extend([(Kind::Failed, IndexEntry::default()), (Kind::Ended, IndexEntry::default())]);
+    assert_eq!(agreement(&refused, &received(7, &[1])), Agreement::NotAcknowledged);
+    assert_eq!(agreement(&refused, &received(7, &[2])), Agreement::Differs);
 }
 
 #[test]
