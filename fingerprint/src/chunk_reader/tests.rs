@@ -182,6 +182,29 @@ fn keys_change_cuts_tags_and_digests() {
 }
 
 #[test]
+fn cuts_under_two_keys_agree_no_more_often_than_those_of_two_documents() {
+    let cuts = |document: &[u8], key: u8| -> Vec<u64> {
+        let mut cuts = vec![];
+        let fingerprinter = Method::tttd(View::Raw, 1000).unwrap().fingerprinter(&Key::parse(&[key; 32]).unwrap());
+        fingerprinter.slice(document, |chunk| cuts.push(chunk.offset));
+        // All documents begin with a chunk.
+        cuts.split_off(1)
+    };
+    let common = |a: &[u64], b: &[u64]| a.iter().filter(|cut| b.binary_search(cut).is_ok()).count();
+    let (mut other_keys, mut other_documents, mut all) = (0, 0, 0);
+    for number in 1..=20 {
+        let document = noise(&format!("keyed {number}"), 200_000);
+        let one = cuts(&document, number);
+        assert_eq!(one, cuts(&document, number));
+        other_keys += common(&one, &cuts(&document, number + 100));
+        other_documents += common(&one, &cuts(&noise(&format!("other {number}"), 200_000), number));
+        all += one.len();
+    }
+    // Each cut meets one of the others by chance once in a thousand.
+    assert!(all > 3000 && other_keys < 15 && other_documents < 15, "{other_keys}, {other_documents} of {all}");
+}
+
+#[test]
 fn a_reader_that_fails_ends_the_document_with_its_error() {
     struct Fails;
     impl Read for Fails {

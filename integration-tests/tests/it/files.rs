@@ -50,6 +50,32 @@ fn an_error_in_the_middle_of_a_file_makes_that_file_unreadable_and_no_other() {
 }
 
 #[test]
+fn a_large_file_that_takes_several_starts_is_read_in_the_end() {
+    cognate_failpoints();
+    let mut federation = Federation::new(1709);
+    let large = federation.dice.bytes(24_000_000);
+    let mut files: Files = (0..20).map(|number| (number.to_string(), federation.dice.bytes(20_000))).collect();
+    let part = large[1_000_000..2_000_000].to_vec();
+    files.insert("z-large".to_owned(), large);
+    federation.add_with("a", None, &files, "[policy]\nread_bytes_per_second = \"8MB\"\n");
+    federation.add("b", &Files::from([("part".to_owned(), part)]));
+    federation.sandbox.settle();
+    federation.start("b");
+    federation.wait_attached("b");
+    let mut scan = None;
+    for passes in [30, 50, 70] {
+        federation.start_failing("a", &format!("worker.mid_file={passes}*off->return"));
+        federation.wait_attached("a");
+        let scan = scan.get_or_insert_with(|| federation.begin_scan(&[]));
+        wait_until("the worker comes by", || federation.site_mut("a").worker().ends_within(Duration::ZERO));
+        assert_eq!(federation.take_worker("a").ended().signal, Some(6));
+        assert!(!scan.ends_within(Duration::ZERO), "the scan waits for it");
+    }
+    federation.start("a");
+    federation.check(scan.unwrap().ended(), &[]);
+}
+
+#[test]
 fn a_read_that_hangs_holds_up_only_its_site_and_the_scan_can_be_cancelled() {
     let mut federation = federation(1402);
     federation.start_failing("a", "disk=read:*/a-kb/large:2:HANG");

@@ -136,7 +136,7 @@ fn a_configuration_that_makes_no_sense_is_refused_by_key_and_place() {
     // The environment goes before the file, and a wrong value there is called by its origin.
     let mut command = std::process::Command::new(cognate_integration_tests::binary::cognate());
     command.args(["coordinator", "run", "--print-config", "--config", file.to_str().unwrap()]);
-    command.env_remove("COGNATE_TEST_SEED");
+    command.env_remove("COGNATE_TEST_SEED").env_remove("COGNATE_TEST_BINARIES");
     let shown = command.env("COGNATE_DRAIN", "7s").output().unwrap();
     let shown = String::from_utf8(shown.stdout).unwrap();
     assert!(shown.lines().any(|line| line.starts_with("drain = \"7s\"") && line.contains("environment")), "{shown}");

@@ -31,6 +31,7 @@ mod limits;
 mod lines;
 mod method_scans;
 mod methods;
+mod networks;
 mod order;
 mod pages;
 mod plans;

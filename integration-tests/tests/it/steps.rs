@@ -6,7 +6,8 @@ use std::process::Command;
 use std::time::Duration;
 
 use cognate_integration_tests::binary::cognate_failpoints;
-use cognate_integration_tests::sandbox::{names, wait_until};
+use cognate_integration_tests::canonical::comparable;
+use cognate_integration_tests::sandbox::{contents, names, wait_until};
 use cognate_integration_tests::tree::{Files, edited};
 use cognate_integration_tests::{Federation, Run, not_checked};
 use serde_json::Value;
@@ -249,6 +250,43 @@ fn a_spill_file_that_is_damaged_is_named_and_everything_is_compared_anew() {
     let log = federation.coordinator().stderr();
     assert!(log.contains("everything is compared again") && log.contains("tags-"), "{log}");
     federation.check(run, &MEAN);
+}
+
+#[test]
+fn a_coordinator_that_another_build_replaces_in_the_middle_of_a_scan_finishes_it() {
+    let mut federation = federation(708);
+    restart(&mut federation, "scan.in_prefixes=1*sleep(3000)");
+    let mut scan = federation.begin_scan(&MEAN);
+    let done = || {
+        let scans = federation.operate(&["scan", "list", "--format", "json"]).expect(0).json();
+        scans[0]["analysis"]["done"].as_u64().unwrap_or(0)
+    };
+    wait_until("the scan is analysed", || done() > 0);
+    federation.stop_coordinator();
+    assert!(!scan.ends_within(Duration::ZERO), "the scan was not over");
+    // The program without points, of other code.
+    federation.start_coordinator();
+    federation.restart_all();
+    federation.check(scan.ended(), &MEAN);
+}
+
+#[test]
+fn a_document_that_is_planted_after_the_freeze_is_not_in_the_report() {
+    let mut federation = federation(709);
+    federation.check(federation.scan(&MEAN), &MEAN);
+    change_some(&mut federation, "b");
+    let mut expected = Value::Null;
+    let (run, _) = broken_off(&mut federation, "scan.after_frozen", |federation| {
+        expected = federation.expected(&MEAN);
+        let (path, _) = contents(federation.site("b").folder()).into_iter().next().unwrap();
+        std::fs::copy(federation.site("b").folder().join(path), federation.site("a").folder().join("planted")).unwrap();
+        federation.sandbox.settle();
+    });
+    let report = run.report();
+    assert_eq!(comparable(&report), comparable(&expected));
+    assert!(!report.to_string().contains("planted"));
+    let next = federation.check(federation.scan(&MEAN), &MEAN);
+    assert!(next.to_string().contains("planted"), "the next scan has it");
 }
 
 /// A small file system in the place of the folder of scans, where the system lets us mount one.

@@ -239,3 +239,65 @@ async fn three_hundred_sites_that_come_back_at_once_are_all_attached() {
     let all = tokio::time::timeout(Duration::from_secs(120), coming.join_all()).await.expect("all are attached");
     assert_eq!((all.len(), harness.coordinator.services().sessions.sites().len()), (SITES, SITES));
 }
+
+#[tokio::test]
+async fn two_hundred_sites_that_push_at_once_all_come_to_their_end_and_none_waits_for_all_others() {
+    const SITES: usize = 200;
+    const BATCHES: u8 = 4;
+    let harness = Harness::start().await;
+    let name = |number: usize| format!("site-{number}");
+    let mut hands = Vec::new();
+    for number in 0..SITES {
+        let mut hand = Hand::of(&harness, &name(number));
+        hands.push((hand.attach(1).await.unwrap(), hand));
+    }
+    let spec = ScanOptions {
+        repositories: (0..SITES).map(|number| (name(number).parse().unwrap(), RepositoryName::main())).collect(),
+        view: ScanView::Raw,
+        min_shared_bytes: Some(0),
+        ..ScanOptions::default()
+    };
+    harness.coordinator.services().scans.launch_as(ScanId(1), spec, "", "anna", &LIMITS).unwrap();
+    // The sites that have so many acknowledgements, by the number of these.
+    let acknowledged = Arc::new([const { std::sync::atomic::AtomicUsize::new(0) }; BATCHES as usize + 1]);
+    let mut pushing = tokio::task::JoinSet::new();
+    for (mut session, mut hand) in hands {
+        let acknowledged = Arc::clone(&acknowledged);
+        pushing.spawn(async move {
+            let assignment = session.assignment().await.assignment;
+            let mut push = hand.push(open(assignment)).await.unwrap();
+            let mut behind = 0;
+            for number in 1..=BATCHES {
+                push.batch(number).await;
+                let committed = |message: &v1::push_response::Message| match message {
+                    v1::push_response::Message::Ack(ack) => ack.committed_sequence >= u64::from(number),
+                    _ => false,
+                };
+                while !push.down.message().await.unwrap().unwrap().message.as_ref().is_some_and(committed) {}
+                let place = usize::from(number);
+                acknowledged[place].fetch_add(1, std::sync::atomic::Ordering::SeqCst);
+                // Those that are further than this one when it has come so far.
+                behind = behind
+                    .max(acknowledged.get(place + 2).map_or(0, |more| more.load(std::sync::atomic::Ordering::SeqCst)));
+            }
+            push.seal(BATCHES).await;
+            while !matches!(
+                push.down.message().await.unwrap().unwrap().message,
+                Some(v1::push_response::Message::Sealed(_))
+            ) {}
+            let ended = SyncEnded { assignment, summary: Some(SyncSummary::default()), ..SyncEnded::default() };
+            session.up.send(AttachRequest { message: Some(Up::Ended(ended)) }).await.unwrap();
+            (session, hand, behind)
+        });
+    }
+    let all = tokio::time::timeout(Duration::from_secs(120), pushing.join_all()).await.expect("all come to their end");
+    // A fair share: nobody is two batches behind most of the others.
+    let behind = all.iter().map(|(_, _, behind)| *behind).max().unwrap();
+    assert!(behind < SITES * 9 / 10, "a site was passed by {behind}");
+    let complete = async {
+        while harness.coordinator.services().scans.state(ScanId(1)).unwrap().status() != v1::ScanStatus::Complete {
+            tokio::task::yield_now().await;
+        }
+    };
+    tokio::time::timeout(Duration::from_secs(120), complete).await.expect("the scan is complete");
+}

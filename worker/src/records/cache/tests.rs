@@ -9,16 +9,16 @@ use super::*;
 use crate::records::file_hashes::FileHashes;
 use crate::records::stamp::Stamp;
 
-/// Opens a cache that this process has just closed: sled may release its lock a moment later, from another thread.
+/// Opens a cache that this process has just closed. Threads of sled have its lock until they are through with their last work, which
+/// takes seconds where the processors are busy: so the time counts, and not how often it was tried.
 fn open_again(folder: &Path) -> Result<Cache, SiteError> {
-    let opened = || match Cache::open(folder) {
-        Err(SiteError::Locked { .. }) => {
-            std::thread::yield_now();
-            None
+    let until = std::time::Instant::now() + std::time::Duration::from_secs(60);
+    loop {
+        match Cache::open(folder) {
+            Err(SiteError::Locked { .. }) if std::time::Instant::now() < until => std::thread::yield_now(),
+            opened => return opened,
         }
-        opened => Some(opened),
-    };
-    (0..100_000).find_map(|_| opened()).expect("the lock is released")
+    }
 }
 
 fn known() -> KnownDocument {
