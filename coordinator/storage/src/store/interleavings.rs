@@ -5,6 +5,7 @@ mod sync {
     pub(super) use loom::sync::Mutex;
     pub(super) use loom::sync::atomic::{AtomicU64, Ordering};
 }
+#[allow(clippy::duplicate_mod, reason = "it is the same code over other locks")]
 #[path = "serial.rs"]
 mod serial;
 
