@@ -9,7 +9,7 @@ use cognate_storage::maintenance::{BackupOptions, backup, restore};
 use super::*;
 
 /// The number of lives, or `COGNATE_SEEDS`; `COGNATE_SEED` is the first seed.
-const LIVES: u64 = 12;
+const LIVES: u64 = 40;
 const STEPS: usize = 24;
 const SITES: [&str; 4] = ["a", "b", "c", "d"];
 
