@@ -219,6 +219,8 @@ pub struct SegmentReader {
     header: SegmentHeader,
     sum: [u8; 16],
     at: u64,
+    /// True if the file ended within the record that was read last.
+    ran_out: bool,
 }
 
 /// The next item of a segment.
@@ -262,7 +264,14 @@ impl SegmentReader {
         }
         let header = SegmentHeader::decode(message.as_slice());
         let header = header.map_err(|_| damaged(path, "its header cannot be read, at byte 0"))?;
-        Ok(SegmentReader { path: path.to_owned(), reader, header, sum, at: (FIXED_BYTES + length) as u64 })
+        Ok(SegmentReader {
+            path: path.to_owned(),
+            reader,
+            header,
+            sum,
+            at: (FIXED_BYTES + length) as u64,
+            ran_out: false,
+        })
     }
 
     pub(crate) fn header(&self) -> &SegmentHeader {
@@ -272,6 +281,11 @@ impl SegmentReader {
     /// Position of the next record.
     pub(crate) fn at(&self) -> u64 {
         self.at
+    }
+
+    /// True if the last record is broken because the file ends within it, and not because its bytes are wrong.
+    pub(crate) fn ran_out(&self) -> bool {
+        self.ran_out
     }
 
     /// Goes on at a place where a record begins.
@@ -295,9 +309,8 @@ impl SegmentReader {
             return Ok(Next::End);
         }
         let mut header = [0; RECORD_HEADER_BYTES];
-        if !filled(&mut self.reader, &mut header)?
-            || record_sum(&self.sum, &header[..SUMMED_BYTES]) != header[SUMMED_BYTES..]
-        {
+        self.ran_out = !filled(&mut self.reader, &mut header)?;
+        if self.ran_out || record_sum(&self.sum, &header[..SUMMED_BYTES]) != header[SUMMED_BYTES..] {
             return Ok(Next::Broken);
         }
         let length = u32::from_le_bytes(header[..4].try_into().expect("four bytes")) as usize;
@@ -313,7 +326,8 @@ impl SegmentReader {
         }
         let digest = header[13..SUMMED_BYTES].try_into().expect("sixteen bytes");
         let mut body = vec![0; length];
-        if !filled(&mut self.reader, &mut body)? || body_digest(&body) != digest {
+        self.ran_out = !filled(&mut self.reader, &mut body)?;
+        if self.ran_out || body_digest(&body) != digest {
             return Ok(Next::Broken);
         }
         let sequence = u64::from_le_bytes(header[5..13].try_into().expect("eight bytes"));

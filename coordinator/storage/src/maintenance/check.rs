@@ -220,7 +220,7 @@ impl Check<'_> {
         };
         let header = reader.header().clone();
         let again = sends_again(Some(&header));
-        // While a coordinator runs, an incomplete last record may be one that is just being written.
+        // While a coordinator runs, an unfinished last record may be one that is just being written.
         let being_written = if self.in_use { RECORD_BYTES_MAX } else { 0 };
         let committed = row.map_or(length.saturating_sub(being_written), |row| row.segment_bytes);
         let mut replay = Replay::new(path, header.chunk_bytes_max);
@@ -244,7 +244,8 @@ impl Check<'_> {
                     self.found(path, format!("it is cut short at byte {at}"), &again);
                     break;
                 }
-                Next::Broken if at < committed => {
+                // A record that is being written grows from its beginning: a whole one with wrong bytes is damaged.
+                Next::Broken if at < committed || (self.in_use && !reader.ran_out()) => {
                     self.found(path, format!("a record does not match its checksum at byte {at}"), &again);
                     break;
                 }

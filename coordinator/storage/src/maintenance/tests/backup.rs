@@ -11,6 +11,25 @@ fn checked(state: &Path) -> crate::maintenance::Checked {
 }
 
 #[test]
+fn next_to_a_running_coordinator_a_damaged_last_record_is_found_and_an_unfinished_one_is_not() {
+    let (fixture, sites) = lived_in();
+    let sealed = fixture.indexes.sealed(&sites[1].key()).unwrap().unwrap();
+    let path = fixture.folder.path().join(format!("indexes/{}.seg", sealed.id.0));
+    let intact = std::fs::read(&path).unwrap();
+    // The seal is the last record; its last byte is one of its body.
+    let mut damaged = intact.clone();
+    *damaged.last_mut().unwrap() ^= 4;
+    std::fs::write(&path, damaged).unwrap();
+    let findings = checked(fixture.folder.path()).findings;
+    assert!(matches!(&findings[..], [finding] if finding.path == path), "{findings:?}");
+    for cut in 1..30 {
+        std::fs::write(&path, &intact[..intact.len() - cut]).unwrap();
+        let findings = checked(fixture.folder.path()).findings;
+        assert!(findings.is_empty(), "cut by {cut}: {findings:?}");
+    }
+}
+
+#[test]
 fn a_sound_state_has_no_findings_and_every_damaged_segment_is_named_with_its_cure() {
     let (fixture, sites) = lived_in();
     // Next to a running coordinator, all but its store is checked.
