@@ -187,7 +187,8 @@ impl ScanArgs {
             engine: (*engine).into(),
             spark: spark.clone(),
             exchange: exchange.clone(),
-            // Commands that refine or save a scan set these.
+            // Commands that estimate, refine or save a scan set these.
+            sample_percent: None,
             refine: None,
             origin: String::new(),
         };

@@ -79,12 +79,22 @@ fn rows(repository: &v1::Repository) -> Vec<Vec<String>> {
     repository.indexes.iter().map(of_index).collect()
 }
 
-/// `tttd raw 1000, keyed`; `refined`: only of some documents.
+/// A method in the words of people; `refined`: only of some documents.
 fn method(index: &v1::RepositoryIndex) -> String {
-    let method = index.method.clone().unwrap_or_default();
     let keyed = if index.keyed { ", keyed" } else { "" };
     let refined = if index.scope.is_empty() { "" } else { ", refined" };
-    format!("{} {} {}{keyed}{refined}", one_line(&method.name), one_line(&method.view), method.chunk_bytes)
+    format!("{}{keyed}{refined}", method_words(index.method.as_ref()))
+}
+
+/// A method in the words of people.
+pub(crate) fn method_words(method: Option<&v1::MethodSpec>) -> String {
+    let v1::MethodSpec { name, view, param, chunk_bytes, .. } = method.cloned().unwrap_or_default();
+    let view = match view.as_str() {
+        "raw" | "" => "bytes",
+        "office" => "text of office files",
+        view => view,
+    };
+    one_line(&cognate_export::human::method(&name, view, chunk_bytes, &param))
 }
 
 fn object(repository: &v1::Repository) -> Value {

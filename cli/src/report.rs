@@ -10,7 +10,7 @@ use std::path::{Path, PathBuf};
 
 use anyhow::{Context as _, anyhow};
 use clap::{Args, ValueEnum};
-use cognate_result::report::{DocumentFilter, json_digest};
+use cognate_result::report::{Choice, DocumentFilter, json_digest};
 use serde_json::Value;
 
 use crate::args::{ReportFormat, size};
@@ -41,6 +41,8 @@ use crate::stop::Stop;
   tar -C DIR --null --no-recursion --verbatim-files-from -T paths -cf - | zstd --long=27 > paris.tar.zst
       an archive in which like documents follow each other
   cognate report latest --since 3f2a
+  cognate report latest --verdict duplicate --format xlsx -o duplicates.xlsx
+  cognate report latest --tag privileged --assignee anna
   cognate report result.sqlite --format html -o report.html   # a result that compare wrote
   cognate report audit latest --format html -o audit.html   # signed: what an auditor reads
   cognate report verify audit.html
@@ -85,6 +87,16 @@ pub(crate) struct ReportArgs {
     /// Only the documents of this site, and the sets, clusters and folders with one of them
     #[arg(long = "site", value_name = "NAME")]
     slice: Option<String>,
+    /// Only clusters with this verdict, and identical sets with it: duplicate, not-a-duplicate, intentional, keep, done; or `open`,
+    /// `none`, `any`, `changed`
+    #[arg(long, value_name = "VERDICT", conflicts_with = "since")]
+    verdict: Option<String>,
+    /// Only clusters with this tag; repeatable: with all of them
+    #[arg(long = "tag", value_name = "TAG", conflicts_with = "since")]
+    tags: Vec<String>,
+    /// Only clusters that this person is to look at
+    #[arg(long, value_name = "NAME", conflicts_with = "since")]
+    assignee: Option<String>,
     /// With `verify`: a PDF that a browser printed of the signed page; checks that it has the same words in the same order
     #[arg(long, value_name = "PDF")]
     printed: Option<PathBuf>,
@@ -146,11 +158,14 @@ pub(crate) fn run(args: &ReportArgs) -> anyhow::Result<Exit> {
 }
 
 async fn show(args: &ReportArgs) -> anyhow::Result<Exit> {
+    let choice = Choice::parse(args.verdict.as_deref(), &args.tags, args.assignee.as_deref());
+    let choice = choice.map_err(|error| usage(format!("--verdict: {error}")))?;
     let stop = Stop::on_signals()?;
     let mut source = Source::open(&args.operator, &args.scan, &stop).await?;
     if let Some(site) = &args.slice {
         source.report_mut().slice(site)?;
     }
+    source.report_mut().choose(&choice)?;
     let report = source.report();
     let file = &args.output;
     if args.documents {

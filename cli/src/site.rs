@@ -7,7 +7,7 @@ use std::time::Duration;
 
 use clap::{Args, Subcommand};
 use cognate_proto::name::SiteName;
-use cognate_proto::v1::{ForgetSiteRequest, MemberKind, Membership};
+use cognate_proto::v1::{ForgetSiteRequest, MemberKind, Membership, NamePartyRequest};
 
 use crate::exit::{Exit, usage};
 use crate::operator::client::{Operator, OperatorArg, block_on};
@@ -18,6 +18,7 @@ use crate::operator::members::{self, TableFormat};
 #[command(after_help = "Examples:
   cognate site invite paris
   cognate site invite tokyo --party acme --valid 72h
+  cognate site invite tokyo --party acme --party-name \"Acme Trading GmbH\"
   cognate site list
   cognate site show tokyo
   cognate site revoke tokyo
@@ -41,12 +42,23 @@ enum SiteCommand {
         /// Party of the site [default: home]
         #[arg(long, value_name = "PARTY")]
         party: Option<String>,
+        /// Name of the party in full, for pages and the auditor's report; applies to all its sites
+        #[arg(long, value_name = "NAME")]
+        party_name: Option<String>,
         /// Time until the invitation expires
         #[arg(long, value_name = "D", value_parser = humantime::parse_duration, default_value = "24h")]
         valid: Duration,
         /// Output format
         #[arg(long, value_enum, default_value = "text")]
         format: TableFormat,
+    },
+    /// Give a party a name in full, for pages and the auditor's report; an empty one removes it
+    #[command(after_help = "Example:\n  cognate site party acme \"Acme Trading GmbH\"")]
+    Party {
+        /// Name of the party
+        party: String,
+        /// Its name in full, at most 100 characters
+        full_name: String,
     },
     /// List sites with their connections and certificates
     #[command(after_help = "Example:\n  cognate site list --format json")]
@@ -84,7 +96,12 @@ enum SiteCommand {
 /// Runs the command.
 pub(crate) fn run(args: &SiteArgs) -> anyhow::Result<Exit> {
     match &args.command {
-        SiteCommand::Invite { name, party, valid, format } => {
+        SiteCommand::Party { party, full_name } => block_on(async {
+            let operator = Operator::open(&args.operator).await?;
+            name_party(&operator, party, full_name).await?;
+            Ok(Exit::Complete)
+        }),
+        SiteCommand::Invite { name, party, party_name, valid, format } => {
             let membership = Membership {
                 kind: MemberKind::Site.into(),
                 name: name.clone(),
@@ -93,7 +110,12 @@ pub(crate) fn run(args: &SiteArgs) -> anyhow::Result<Exit> {
             };
             block_on(async {
                 let operator = Operator::open(&args.operator).await?;
-                members::invite(&operator, membership, *valid, *format).await
+                let party = party.clone().unwrap_or_else(|| "home".to_owned());
+                let exit = members::invite(&operator, membership, *valid, *format).await?;
+                if let Some(full_name) = party_name {
+                    name_party(&operator, &party, full_name).await?;
+                }
+                Ok(exit)
             })
         }
         SiteCommand::List { format } => block_on(async {
@@ -117,6 +139,18 @@ pub(crate) fn run(args: &SiteArgs) -> anyhow::Result<Exit> {
             block_on(forget(&args.operator, name))
         }
     }
+}
+
+/// Gives a party its name in full.
+async fn name_party(operator: &Operator, party: &str, full_name: &str) -> anyhow::Result<()> {
+    let request = NamePartyRequest { party: party.to_owned(), full_name: full_name.to_owned() };
+    operator
+        .call(|mut client| {
+            let request = request.clone();
+            async move { client.name_party(request).await }
+        })
+        .await?;
+    Ok(())
 }
 
 fn agreed(name: &str) -> anyhow::Result<bool> {

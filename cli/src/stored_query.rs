@@ -46,10 +46,10 @@ impl QueryArgs {
     }
 }
 
-/// `tttd raw 1000`.
+/// The method of a query, in the words of people.
 pub(crate) fn method(query: &v1::StoredQuery) -> String {
-    let method = query.open.as_ref().and_then(|open| open.method.clone()).unwrap_or_default();
-    format!("{} {} {}", one_line(&method.name), one_line(&method.view), method.chunk_bytes)
+    let method = query.open.as_ref().and_then(|open| open.method.as_ref());
+    crate::repo::method_words(method)
 }
 
 /// Names of the searched documents, for a table.

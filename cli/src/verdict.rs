@@ -1,5 +1,7 @@
 //! `cognate verdict`: decisions of people about results.
 
+mod label;
+
 use clap::{Args, Subcommand, ValueEnum};
 use cognate_proto::name::{ScanId, one_line};
 use cognate_proto::path::printable;
@@ -12,6 +14,7 @@ use crate::operator::members::{TableFormat, print, print_json, print_value, time
 use crate::scan::find;
 use cognate_export::human::count;
 use cognate_export::table::table;
+use cognate_storage::verdict::change_words;
 
 /// Decides about clusters, identical sets and documents: duplicate, not-a-duplicate, intentional, keep, done.
 ///
@@ -22,6 +25,7 @@ use cognate_export::table::table;
   cognate verdict set latest duplicate 3f2a91c0 77aa01
   cognate verdict set latest intentional --filter \"site=paris&least=95\" --note \"mirrored\"
   cognate verdict set latest keep --document paris/kb:plans/2026.docx
+  cognate verdict label latest 3f2a91c0 --tag privileged --assign anna
   cognate verdict list latest
   cognate verdict undo")]
 pub(crate) struct VerdictArgs {
@@ -41,7 +45,13 @@ enum VerdictCommand {
 
 A filter is the part of the address of the list of clusters after the `?`.")]
     Set(SetArgs),
-    /// List the verdicts that hold for a scan, and those that have changed
+    /// Give clusters tags, or a person who is to look at them
+    #[command(after_help = "Examples:
+  cognate verdict label latest 3f2a91c0 --tag privileged --tag to-show
+  cognate verdict label latest --filter \"path=*/legal/*\" --assign anna
+  cognate verdict label latest 3f2a91c0 --untag to-show --assign \"\"")]
+    Label(label::LabelArgs),
+    /// List the verdicts that hold for a scan, and those that have changed, and the labels of clusters
     #[command(after_help = "Examples:
   cognate verdict list latest --verdict changed
   cognate verdict list --history --format json")]
@@ -147,6 +157,7 @@ pub(crate) fn run(args: &VerdictArgs) -> anyhow::Result<Exit> {
     let operator = &args.operator;
     match &args.command {
         VerdictCommand::Set(args) => block_on(set(operator, args)),
+        VerdictCommand::Label(args) => block_on(label::run(operator, args)),
         VerdictCommand::List(args) if args.history => block_on(history(operator, args.format)),
         VerdictCommand::List(args) => block_on(list(operator, args)),
         VerdictCommand::Undo { action } => block_on(undo(operator, *action)),
@@ -154,24 +165,8 @@ pub(crate) fn run(args: &VerdictArgs) -> anyhow::Result<Exit> {
 }
 
 async fn set(arg: &OperatorArg, args: &SetArgs) -> anyhow::Result<Exit> {
-    let filter = match (&args.filter, args.all) {
-        (_, true) => "all".to_owned(),
-        (Some(filter), _) if filter.trim().is_empty() => {
-            return Err(usage("--filter is empty: --all decides about every cluster"));
-        }
-        (Some(filter), _) => filter.clone(),
-        (None, false) => String::new(),
-    };
-    let mut subjects: Vec<v1::Subject> = Vec::new();
-    for id in &args.clusters {
-        let view = args.view.clone().unwrap_or_default();
-        subjects.push(v1::Subject {
-            kind: SubjectKind::Cluster.into(),
-            view,
-            id: id.clone(),
-            ..v1::Subject::default()
-        });
-    }
+    let filter = filter(args.filter.as_deref(), args.all)?;
+    let mut subjects = clusters(&args.clusters, args.view.as_deref());
     for id in &args.sets {
         let id = id.to_ascii_lowercase();
         subjects.push(v1::Subject { kind: SubjectKind::Identical.into(), id, ..v1::Subject::default() });
@@ -191,16 +186,44 @@ async fn set(arg: &OperatorArg, args: &SetArgs) -> anyhow::Result<Exit> {
         subjects,
         filter,
         expected: args.expected,
+        label: None,
     };
+    decide(&operator, request, args.format).await
+}
+
+/// The filter of the clusters that are meant, or empty.
+fn filter(filter: Option<&str>, all: bool) -> anyhow::Result<String> {
+    match (filter, all) {
+        (_, true) => Ok("all".to_owned()),
+        (Some(filter), _) if filter.trim().is_empty() => Err(usage("--filter is empty: --all is about every cluster")),
+        (filter, false) => Ok(filter.unwrap_or_default().to_owned()),
+    }
+}
+
+/// Clusters by their ids.
+fn clusters(ids: &[String], view: Option<&str>) -> Vec<v1::Subject> {
+    let cluster = |id: &String| v1::Subject {
+        kind: SubjectKind::Cluster.into(),
+        view: view.unwrap_or_default().to_owned(),
+        id: id.clone(),
+        ..v1::Subject::default()
+    };
+    ids.iter().map(cluster).collect()
+}
+
+/// Sends a decision, and prints its number.
+async fn decide(operator: &Operator, request: v1::SetVerdictsRequest, format: TableFormat) -> anyhow::Result<Exit> {
+    let is_label = request.label.is_some();
     let done = operator
         .call(|mut client| {
             let request = request.clone();
             async move { client.set_verdicts(request).await }
         })
         .await?;
-    match args.format {
+    let what = if is_label { "labelled" } else { "decided" };
+    match format {
         TableFormat::Json => print_value(&json!({"action": done.action, "subjects": done.subjects}))?,
-        TableFormat::Text => print(&format!("{}: {} decided", done.action, count(done.subjects)))?,
+        TableFormat::Text => print(&format!("{}: {} {what}", done.action, count(done.subjects)))?,
     }
     Ok(Exit::Complete)
 }
@@ -243,7 +266,7 @@ async fn list(arg: &OperatorArg, args: &ListArgs) -> anyhow::Result<Exit> {
         TableFormat::Json => print_json(&states.iter().map(object).collect::<Value>())?,
         TableFormat::Text if states.is_empty() => eprintln!("no verdicts for this scan"),
         TableFormat::Text => {
-            let headings = ["KIND", "ABOUT", "VERDICT", "CHANGED", "BY", "WHEN", "ACTION", "NOTE"];
+            let headings = ["KIND", "ABOUT", "VERDICT", "CHANGED", "BY", "WHEN", "ACTION", "LABELS", "NOTE"];
             print(&table(&headings, states.iter().map(row)))?;
         }
     }
@@ -269,16 +292,29 @@ fn row(state: &v1::VerdictState) -> Vec<String> {
         _ => one_line(&subject.id),
     };
     let changed = if state.changed.is_empty() { "–".to_owned() } else { one_line(&state.changed) };
+    let is_decided = state.verdict() != v1::Verdict::Unspecified;
+    let decided = |text: String| if is_decided { text } else { "–".to_owned() };
     vec![
         kind(&subject).to_owned(),
         about,
-        word(state.verdict()).to_owned(),
+        decided(word(state.verdict()).to_owned()),
         changed,
-        one_line(&state.by),
-        time(state.time),
-        state.action.to_string(),
+        decided(one_line(&state.by)),
+        decided(time(state.time)),
+        decided(state.action.to_string()),
+        labels(state),
         one_line(&state.note),
     ]
+}
+
+/// The labels of a cluster in words: `hot, to-show; for anna`.
+fn labels(state: &v1::VerdictState) -> String {
+    let mut words = vec![one_line(&state.tags.join(", "))];
+    if !state.assignee.is_empty() {
+        words.push(format!("for {}", one_line(&state.assignee)));
+    }
+    words.retain(|word| !word.is_empty());
+    words.join("; ")
 }
 
 /// A verdict for programs.
@@ -286,7 +322,9 @@ fn object(state: &v1::VerdictState) -> Value {
     let subject = state.subject.clone().unwrap_or_default();
     let mut object = json!({
         "kind": kind(&subject),
-        "verdict": word(state.verdict()),
+        "verdict": (state.verdict() != v1::Verdict::Unspecified).then(|| word(state.verdict())),
+        "tags": state.tags,
+        "assignee": (!state.assignee.is_empty()).then_some(&state.assignee),
         "changed": (!state.changed.is_empty()).then_some(&state.changed),
         "note": state.note,
         "by": state.by,
@@ -335,7 +373,8 @@ async fn history(arg: &OperatorArg, format: TableFormat) -> anyhow::Result<Exit>
                     undone => format!("taken back {} by {}", time(undone), one_line(&action.undone_by)),
                 };
                 let (by, scan) = (one_line(&action.by), ScanId(action.scan).to_string());
-                let verdict = word(action.verdict()).to_owned();
+                let verdict = action.label.as_ref().map(change_words).map(|words| one_line(&words));
+                let verdict = verdict.unwrap_or_else(|| word(action.verdict()).to_owned());
                 vec![action.action.to_string(), verdict, count(action.subjects), by, time(action.time), scan, note]
             });
             print(&table(&headings, rows))?;
@@ -347,7 +386,10 @@ async fn history(arg: &OperatorArg, format: TableFormat) -> anyhow::Result<Exit>
 fn action_object(action: &v1::VerdictAction) -> Value {
     json!({
         "action": action.action,
-        "verdict": word(action.verdict()),
+        "verdict": action.label.is_none().then(|| word(action.verdict())),
+        "label": action.label.as_ref().map(|change| {
+            json!({"add": change.add, "remove": change.remove, "assignee": change.assignee})
+        }),
         "subjects": action.subjects,
         "filter": (!action.filter.is_empty()).then_some(&action.filter),
         "note": action.note,

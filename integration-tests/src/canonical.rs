@@ -82,7 +82,9 @@ pub fn digest(report: &Value) -> String {
     for list in ["clusters", "identical"] {
         let rows = report.get_mut(list).and_then(Value::as_array_mut);
         for row in rows.into_iter().flatten().filter_map(Value::as_object_mut) {
-            row.remove("verdict");
+            for decided in ["verdict", "tags", "assignee"] {
+                row.remove(decided);
+            }
         }
     }
     blake3::hash(canonical(&report).as_bytes()).to_hex().to_string()

@@ -64,6 +64,9 @@ pub struct ScanOptions {
     /// No larger document.
     #[serde(rename = "size_max")]
     pub size_max_bytes: Option<u64>,
+    /// Only a sample of the documents, in percent: what the scan finds is an estimate for all of them. Only by bytes.
+    #[serde(rename = "sample")]
+    pub sample_percent: Option<u32>,
     /// The longest wait for a site: `10s`, `5m`, `2h`; `None`: no limit.
     #[serde(with = "texts::duration")]
     pub sync_deadline: Option<Duration>,
@@ -165,6 +168,7 @@ impl Default for ScanOptions {
             include: Vec::new(),
             exclude: Vec::new(),
             size_max_bytes: None,
+            sample_percent: None,
             sync_deadline: None,
             across_only: false,
             require_complete: false,
@@ -205,6 +209,7 @@ impl ScanOptions {
             include: _,
             exclude: _,
             size_max_bytes: _,
+            sample_percent,
             sync_deadline: _,
             across_only: _,
             require_complete: _,
@@ -234,6 +239,17 @@ impl ScanOptions {
         if *match_message_ids && layers.iter().all(|layer| !layer.method.view().is_text()) {
             let reason = "messages are known under the text view only; say --view auto, text or both";
             return Err(OptionError::new("match_message_ids", &reason));
+        }
+        if let Some(percent) = sample_percent {
+            if !(1..100).contains(percent) {
+                return Err(OptionError::new("sample", &"a sample has 1 to 99 percent of the documents"));
+            }
+            if layers.iter().any(|layer| layer.method.view() != View::Raw) || refine.is_some() {
+                return Err(OptionError::new(
+                    "sample",
+                    &"a sample is compared by bytes alone: say --view raw, and refine nothing",
+                ));
+            }
         }
         check_patterns("include", &self.include)?;
         check_patterns("exclude", &self.exclude)?;
@@ -280,6 +296,7 @@ impl ScanOptions {
             include: self.include.clone(),
             exclude: self.exclude.clone(),
             size_max_bytes: self.size_max_bytes,
+            sample_percent: self.sample_percent,
         }
     }
 }

@@ -18,6 +18,42 @@ pub struct SelectionRule {
     pub exclude: Vec<String>,
     /// No larger document, in bytes.
     pub size_max_bytes: Option<u64>,
+    /// Only a sample: this share of all sizes and of all places, in percent.
+    pub sample_percent: Option<u32>,
+}
+
+/// The ways in which a sample has a document. Sites draw it apart and without reading: what has the same size, or the same place,
+/// is drawn at all of them or at none, so that copies and versions meet.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct Drawn {
+    /// By its place, which is its name and the folder that it is in: an earlier or later version has the same.
+    pub by_place: bool,
+    /// By its size: a copy has the same. An empty document is drawn by its place alone.
+    pub by_size: bool,
+}
+
+impl Drawn {
+    /// Draws a document; `percent` of all places and of all sizes are in a sample, by a hash that is the same everywhere.
+    pub fn of(path: &[u8], size_bytes: u64, percent: u32) -> Drawn {
+        Drawn {
+            by_place: is_drawn(b"place", place(path), percent),
+            by_size: size_bytes > 0 && is_drawn(b"size", &size_bytes.to_be_bytes(), percent),
+        }
+    }
+}
+
+/// The part of a path by which documents of two sites are drawn together: the name, and the folder that it is in. The folders above
+/// are often named after a site or a version.
+pub fn place(path: &[u8]) -> &[u8] {
+    let start = path.iter().enumerate().rev().filter(|(_, byte)| **byte == b'/').nth(1).map_or(0, |(at, _)| at + 1);
+    &path[start..]
+}
+
+fn is_drawn(of: &[u8], what: &[u8], percent: u32) -> bool {
+    let mut hasher = blake3::Hasher::new();
+    hasher.update(b"cognate sample 1").update(of).update(what);
+    let number = u64::from_le_bytes(*hasher.finalize().as_bytes().first_chunk().expect("a hash has 32 bytes"));
+    number < u64::MAX / 100 * u64::from(percent.min(100))
 }
 
 /// A compiled rule.
@@ -59,6 +95,9 @@ pub enum SelectionError {
         /// The problem.
         reason: String,
     },
+    /// The share of a sample is none.
+    #[error("a sample has 1 to 99 percent")]
+    Sample,
     /// There are too many patterns.
     #[error("{count} patterns are more than {PATTERNS_MAX}")]
     TooMany {
@@ -89,14 +128,22 @@ impl Selection {
     /// True if a document is selected, by everything that is known of it.
     pub fn selects(&self, facts: &Facts<'_>) -> bool {
         let Facts { path, size_bytes } = *facts;
+        // A place that is not in the sample excludes nothing while the size may be.
+        let is_drawn = self.rule.sample_percent.zip(size_bytes).is_none_or(|(percent, size_bytes)| {
+            let drawn = Drawn::of(path, size_bytes, percent);
+            drawn.by_place || drawn.by_size
+        });
         let is_larger = size_bytes.zip(self.rule.size_max_bytes).is_some_and(|(size_bytes, max)| size_bytes > max);
-        !is_larger && (self.rule.include.is_empty() || matches(&self.include, path)) && !matches(&self.exclude, path)
+        is_drawn
+            && !is_larger
+            && (self.rule.include.is_empty() || matches(&self.include, path))
+            && !matches(&self.exclude, path)
     }
 
     /// True if the path of a document is not enough to select it.
     pub fn needs_more_than_the_path(&self) -> bool {
-        let SelectionRule { include: _, exclude: _, size_max_bytes } = &self.rule;
-        size_max_bytes.is_some()
+        let SelectionRule { include: _, exclude: _, size_max_bytes, sample_percent } = &self.rule;
+        size_max_bytes.is_some() || sample_percent.is_some()
     }
 
     /// True if nothing below a folder can be selected, so that it need not be entered.
@@ -153,6 +200,7 @@ impl From<&SelectionRule> for v1::SelectionSpec {
             include: rule.include.clone(),
             exclude: rule.exclude.clone(),
             size_max_bytes: rule.size_max_bytes,
+            sample_percent: rule.sample_percent,
         }
     }
 }
@@ -161,8 +209,11 @@ impl TryFrom<v1::SelectionSpec> for Selection {
     type Error = SelectionError;
 
     fn try_from(spec: v1::SelectionSpec) -> Result<Selection, SelectionError> {
-        let v1::SelectionSpec { include, exclude, size_max_bytes } = spec;
-        Selection::new(SelectionRule { include, exclude, size_max_bytes })
+        let v1::SelectionSpec { include, exclude, size_max_bytes, sample_percent } = spec;
+        if sample_percent.is_some_and(|percent| !(1..100).contains(&percent)) {
+            return Err(SelectionError::Sample);
+        }
+        Selection::new(SelectionRule { include, exclude, size_max_bytes, sample_percent })
     }
 }
 
@@ -172,7 +223,12 @@ mod tests {
 
     fn check(include: &[&str], exclude: &[&str], path: &str, selected: bool) {
         let owned = |patterns: &[&str]| patterns.iter().map(ToString::to_string).collect();
-        let rule = SelectionRule { include: owned(include), exclude: owned(exclude), size_max_bytes: None };
+        let rule = SelectionRule {
+            include: owned(include),
+            exclude: owned(exclude),
+            size_max_bytes: None,
+            sample_percent: None,
+        };
         let is_selected = Selection::new(rule).unwrap().selects(&Facts::of_path(path.as_bytes()));
         assert_eq!(is_selected, selected, "include {include:?} exclude {exclude:?}: {path}");
     }
@@ -245,7 +301,8 @@ mod tests {
 
     #[test]
     fn a_document_is_selected_only_if_every_fact_is() {
-        let rule = SelectionRule { include: vec!["*.txt".into()], exclude: vec!["b".into()], size_max_bytes: Some(9) };
+        let (include, exclude) = (vec!["*.txt".into()], vec!["b".into()]);
+        let rule = SelectionRule { include, exclude, size_max_bytes: Some(9), sample_percent: None };
         let selection = Selection::new(rule).unwrap();
         for (path, size_bytes, selected) in [
             ("a.txt", Some(9), true),
@@ -263,7 +320,8 @@ mod tests {
 
     #[test]
     fn a_folder_is_left_out_only_if_nothing_below_it_can_be_selected() {
-        let rule = SelectionRule { include: vec!["*.txt".into()], exclude: vec!["/a/b".into()], size_max_bytes: None };
+        let (include, exclude) = (vec!["*.txt".into()], vec!["/a/b".into()]);
+        let rule = SelectionRule { include, exclude, ..SelectionRule::default() };
         let selection = Selection::new(rule).unwrap();
         for (folder, excluded) in [("a", false), ("a/b", true), ("a/b/c", true), ("x/a/b", false), ("images", false)] {
             assert_eq!(selection.excludes_folder(folder.as_bytes()), excluded, "{folder}");
@@ -276,6 +334,7 @@ mod tests {
             include: vec!["a".repeat(length); patterns],
             exclude: vec!["*.bak".into()],
             size_max_bytes: Some(7),
+            sample_percent: Some(5),
         };
         let sent = rule(3, 5);
         let selection = Selection::try_from(v1::SelectionSpec::from(&sent)).unwrap();
@@ -294,5 +353,35 @@ mod tests {
         for (path, selected) in [(&b"a/\xff.txt"[..], true), (b"a/\xff.md", false)] {
             assert_eq!(selection.selects(&Facts::of_path(path)), selected, "{path:?}");
         }
+    }
+
+    #[test]
+    fn a_sample_has_its_share_of_the_sizes_and_of_the_places_and_copies_and_versions_meet_in_it() {
+        let rule = SelectionRule { sample_percent: Some(5), ..SelectionRule::default() };
+        let selection = Selection::new(rule).unwrap();
+        let all = 20_000_u64;
+        let (mut by_place, mut by_size) = (0_u64, 0_u64);
+        for number in 0..all {
+            let path = format!("release-1/part {}/{number}.txt", number % 7);
+            let drawn = Drawn::of(path.as_bytes(), number + 1, 5);
+            by_place += u64::from(drawn.by_place);
+            by_size += u64::from(drawn.by_size);
+            let of = |path: &str, size_bytes| selection.selects(&Facts { path: path.as_bytes(), size_bytes });
+            assert_eq!(of(&path, Some(number + 1)), drawn.by_place || drawn.by_size);
+            assert!(of(&path, None), "an unknown size excludes nothing");
+            if drawn.by_place {
+                assert!(of(&path.replace("release-1", "other/release-2"), Some(7 * number)));
+            }
+            if drawn.by_size {
+                assert!(of(&format!("moved/{number} (copy).txt"), Some(number + 1)));
+            }
+        }
+        // Five standard deviations of so many draws.
+        for drawn in [by_place, by_size] {
+            assert!(drawn.abs_diff(all / 20) < 155, "{by_place} {by_size}");
+        }
+        assert!(selection.needs_more_than_the_path());
+        assert!(Selection::try_from(v1::SelectionSpec { sample_percent: Some(0), ..Default::default() }).is_err());
+        assert!(Selection::try_from(v1::SelectionSpec { sample_percent: Some(100), ..Default::default() }).is_err());
     }
 }

@@ -4,6 +4,7 @@ use std::time::Duration;
 
 use clap::Args;
 use cognate_proto::name::ScanId;
+use cognate_proto::options::{ScanOptions, ScanView};
 use cognate_proto::v1;
 
 use super::follow::{self, Followed};
@@ -24,6 +25,7 @@ const PATIENCE: Duration = Duration::from_secs(600);
   cognate scan launch --repositories paris/kb,tokyo/kb
   cognate scan launch --repositories paris/kb,tokyo/kb --yes --wait --format json -o report.json
   cognate scan launch --repositories paris/kb,tokyo/kb --view both
+  cognate scan launch --repositories paris/kb,tokyo/kb --estimate
   cognate scan launch --profile monthly --yes
   cognate scan launch --refine latest --chunk-bytes 100 --min-shared-bytes 300")]
 pub(super) struct LaunchArgs {
@@ -43,6 +45,10 @@ pub(super) struct LaunchArgs {
     /// Do not ask
     #[arg(long, short)]
     yes: bool,
+    /// Estimate what the repositories have in common before all of it is read: a scan of a sample, by bytes, of N percent of the
+    /// sizes and N percent of the places; waits for its end and says the estimate with its interval
+    #[arg(long, value_name = "N", num_args = 0..=1, require_equals = true, default_missing_value = "5", conflicts_with = "refine")]
+    estimate: Option<u32>,
     /// Wait until the scan has ended, and write its report
     #[arg(long)]
     wait: bool,
@@ -73,6 +79,10 @@ pub(super) async fn run(arg: &OperatorArg, args: &LaunchArgs) -> anyhow::Result<
         Some(scan) => args.refine.options(&operator, scan, &args.spec).await?,
         None => args.spec.options(&operator, args.profile.as_deref()).await?,
     };
+    let options = match args.estimate {
+        None => options,
+        Some(percent) => sampled(options, percent)?,
+    };
     let require_complete = options.require_complete;
     if !estimate::confirmed(&operator, &options, args.yes).await? {
         eprintln!("cognate: nothing was launched");
@@ -82,7 +92,11 @@ pub(super) async fn run(arg: &OperatorArg, args: &LaunchArgs) -> anyhow::Result<
     let request = v1::LaunchScanRequest {
         scan: id.0,
         options: Some(options.into()),
-        name: args.name.clone().unwrap_or_default(),
+        name: match (&args.name, args.estimate) {
+            (Some(name), _) => name.clone(),
+            (None, Some(_)) => "estimate".to_owned(),
+            (None, None) => String::new(),
+        },
     };
     let patience = if args.wait { PATIENCE } else { crate::operator::client::PATIENCE };
     let launching = operator.call_for(patience, |mut client| {
@@ -98,13 +112,17 @@ pub(super) async fn run(arg: &OperatorArg, args: &LaunchArgs) -> anyhow::Result<
         }
     }
     eprintln!("cognate: scan {id}");
-    if !args.wait {
+    if !args.wait && args.estimate.is_none() {
         print(&id.to_string())?;
         return Ok(Exit::Complete);
     }
     match follow::to_its_end(&operator, id, &stop).await? {
         Followed::Ended(state) => {
             let report = follow::report_of(&operator, id, &state, &stop).await?;
+            if !args.wait {
+                print(&cognate_export::answer::of(&report)?.join("\n"))?;
+                return crate::compare::exit_of(&report, require_complete);
+            }
             crate::output::write(&report, args.format, &args.output, args.limit, &stop)?;
             crate::compare::exit_of(&report, require_complete)
         }
@@ -115,6 +133,14 @@ pub(super) async fn run(arg: &OperatorArg, args: &LaunchArgs) -> anyhow::Result<
             Ok(Exit::Signal(number))
         }
     }
+}
+
+/// The options of an estimate: a sample, by bytes.
+fn sampled(options: ScanOptions, percent: u32) -> anyhow::Result<ScanOptions> {
+    let options =
+        ScanOptions { sample_percent: Some(percent), view: ScanView::Raw, match_message_ids: false, ..options };
+    options.check().map_err(|error| usage(format!("--estimate: {}", error.reason)))?;
+    Ok(options)
 }
 
 fn random_id() -> anyhow::Result<ScanId> {

@@ -83,6 +83,7 @@ pub(super) fn text(state: &ScanState) -> String {
     line("only", listed(&options.include));
     line("without", listed(&options.exclude));
     line("size", options.size_max_bytes.map(|size| format!("at most {}", bytes(size))).unwrap_or_default());
+    line("sample", options.sample_percent.map(|percent| format!("{percent} % of the documents")).unwrap_or_default());
     line("align", listed(&options.align));
     line("align", if options.no_align { "no folders are looked for".to_owned() } else { String::new() });
     line("engine", if options.engine == Engine::default() { String::new() } else { options.engine.name().to_owned() });
@@ -175,6 +176,7 @@ pub(super) fn object(state: &ScanState) -> Value {
         "include": options.include,
         "exclude": options.exclude,
         "size_max": options.size_max_bytes,
+        "sample": options.sample_percent,
         "control": options.control,
         "align": options.align,
         "no_align": options.no_align,

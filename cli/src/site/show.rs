@@ -69,12 +69,21 @@ fn wrong(member: &Member, repositories: &[Repository]) -> Vec<String> {
     wrong
 }
 
+/// The party of a site, with its name in full.
+fn party(member: &Member) -> String {
+    let party = member.membership.as_ref().map(|membership| one_line(&membership.party)).unwrap_or_default();
+    match member.party_full_name.is_empty() {
+        true => party,
+        false => format!("{party} ({})", one_line(&member.party_full_name)),
+    }
+}
+
 fn text(member: &Member, repositories: &[Repository], wrong: &[String]) -> String {
     let membership = member.membership.clone().unwrap_or_default();
     let health = if wrong.is_empty() { "well".to_owned() } else { wrong.join("\n              ") };
     let mut lines = vec![
         format!("Site          {}", one_line(&membership.name)),
-        format!("Party         {}", one_line(&membership.party)),
+        format!("Party         {}", party(member)),
         format!("Health        {health}"),
         format!("Last heard    {}", if member.last_heard == 0 { "never".to_owned() } else { time(member.last_heard) }),
         format!("Certificate   until {}", time(member.expires)),
@@ -133,7 +142,7 @@ fn object(member: &Member, repositories: &[Repository], wrong: &[String]) -> Val
         })
     };
     json!({
-        "name": membership.name, "party": membership.party, "is_well": wrong.is_empty(), "wrong": wrong,
+        "name": membership.name, "party": membership.party, "party_full_name": member.party_full_name, "is_well": wrong.is_empty(), "wrong": wrong,
         "attached": member.attached, "paused": member.paused,
         "last_heard": (member.last_heard != 0).then(|| time(member.last_heard)),
         "expires": time(member.expires), "software": member.software, "key": member.key_words,

@@ -252,6 +252,7 @@ impl Writer {
         let mut rows: Vec<(&str, String)> = of("include", &options.include);
         rows.extend::<Vec<_>>(of("exclude", &options.exclude));
         rows.extend(options.size_max_bytes.map(|bytes| ("size_max", bytes.to_string())));
+        rows.extend(options.sample_percent.map(|percent| ("sample", percent.to_string())));
         rows.extend(options.follow.then(|| ("follow", "true".to_owned())));
         for (kind, value) in rows {
             self.connection.execute("INSERT INTO selection VALUES (?,?)", params![kind, value])?;

@@ -2,7 +2,9 @@
 //! the documents of each. Pages, HTML and workbooks begin with it.
 
 use cognate_proto::path::printable;
-use cognate_result::report::{AlignmentRow, ChangesRow, FolderPlace, OverlapSection, Report, ScanSection, SiteSection};
+use cognate_result::report::{
+    AlignmentRow, ChangesRow, FolderPlace, OverlapSection, Ratio, Report, SampledOverlap, ScanSection, SiteSection,
+};
 
 use crate::human::{bytes, count, percent};
 use crate::overlap::total;
@@ -19,6 +21,30 @@ pub fn of(report: &Report) -> crate::Result<Vec<String>> {
     let aligned = report.alignment_rows()?;
     all.extend(moved_folders(&aligned, aligned.len() as u64));
     Ok(all)
+}
+
+/// What a sample says, a sentence for each direction.
+pub(crate) fn estimates(scan: &ScanSection) -> Vec<String> {
+    let sentence = |row: &SampledOverlap| {
+        let share = |[share, low, high]: [Ratio; 3]| {
+            format!(
+                "{} ({} to {})",
+                crate::human::share(share.0),
+                crate::human::share(low.0),
+                crate::human::share(high.0)
+            )
+        };
+        format!(
+            "About {} of the documents of {} are also at {}, as copies or as versions at the same place: {} of the bytes. \
+             This is an estimate from {} documents; the ranges hold the true share in 95 of 100 cases.",
+            share(row.documents),
+            row.of,
+            row.at,
+            share(row.bytes),
+            count(row.sampled),
+        )
+    };
+    scan.estimates.iter().map(sentence).collect()
 }
 
 /// Folders that a sentence names.
@@ -65,6 +91,10 @@ pub fn sentences(
     overlap: &[OverlapSection],
     changes: &[ChangesRow],
 ) -> Vec<String> {
+    if !scan.estimates.is_empty() {
+        // What the sample itself has in common is no answer.
+        return estimates(scan);
+    }
     let has_parties = overlap.iter().any(|row| row.level == "party");
     let level = if has_parties { "party" } else { "site" };
     let rows: Vec<&OverlapSection> = overlap.iter().filter(|row| row.level == level).collect();

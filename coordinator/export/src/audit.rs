@@ -4,7 +4,7 @@
 mod page;
 mod statement;
 
-use std::collections::HashSet;
+use std::collections::{BTreeMap, HashSet};
 
 use askama::Template as _;
 use cognate_result::report::{
@@ -76,6 +76,8 @@ pub struct Asked {
     /// The size of the largest file that is read; nothing: no limit.
     #[serde(rename = "size_bytes_max")]
     pub size_max_bytes: Option<u64>,
+    /// The share of the documents that are read, in percent; nothing: all.
+    pub sample_percent: Option<u32>,
     /// True if targets of symbolic links are read.
     pub follow_symlinks: bool,
     /// True if the sites were brought up to date first.
@@ -90,6 +92,9 @@ pub struct Asked {
 #[derive(Serialize, Debug)]
 struct Side {
     name: String,
+    /// What a party is called in full; nothing: it has no other name.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    full_name: Option<String>,
     documents: u64,
     bytes: u64,
     unreadable: u64,
@@ -151,6 +156,8 @@ pub struct AuditInput {
     pub digest: String,
     /// The shortest runs that would have been found.
     pub run_lengths: Vec<RunLengthRow>,
+    /// The full names of parties that have one, by their names.
+    pub party_names: BTreeMap<String, String>,
 }
 
 impl Audit {
@@ -186,7 +193,7 @@ impl Audit {
             statement: Vec::new(),
             made: input.made,
             asked: input.asked,
-            sides: sides(&level, &sites, &controls, &only_here),
+            sides: sides(&level, &sites, &controls, &only_here, &input.party_names),
             overlap: overlap(report, &level, &sites)?,
             level,
             scan,
@@ -208,6 +215,12 @@ impl Audit {
         controls.truncate(LISTED_MAX);
         audit.controls = controls;
         Ok(audit)
+    }
+
+    /// What people call a side: the full name of a party where it has one.
+    fn called<'a>(&'a self, side: &'a str) -> &'a str {
+        let named = self.sides.iter().find(|known| known.name == side);
+        named.and_then(|known| known.full_name.as_deref()).unwrap_or(side)
     }
 
     /// The audit as one JSON object.
@@ -250,7 +263,13 @@ fn side_of<'a>(level: &str, site: &'a SiteSection) -> &'a str {
     if level == "party" { &site.party } else { &site.site }
 }
 
-fn sides(level: &str, sites: &[SiteSection], controls: &[ControlRow], only_here: &[OnlyHereRow]) -> Vec<Side> {
+fn sides(
+    level: &str,
+    sites: &[SiteSection],
+    controls: &[ControlRow],
+    only_here: &[OnlyHereRow],
+    party_names: &BTreeMap<String, String>,
+) -> Vec<Side> {
     let mut names: Vec<&str> = sites.iter().map(|site| side_of(level, site)).collect();
     let mut known = HashSet::new();
     names.retain(|name| known.insert(*name));
@@ -265,6 +284,7 @@ fn sides(level: &str, sites: &[SiteSection], controls: &[ControlRow], only_here:
         };
         Side {
             name: name.to_owned(),
+            full_name: party_names.get(name).filter(|_| level == "party").cloned(),
             documents: own().map(|site| site.documents).sum(),
             bytes: own().map(|site| site.bytes).sum(),
             unreadable: own().map(|site| site.unreadable).sum(),

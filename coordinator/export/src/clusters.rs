@@ -265,8 +265,9 @@ static COLUMNS: &[Entry] = &[
     placed("min_resemblance", Share, 0, OfCluster(|c| Cell::share(c.section.min_resemblance))).csv(27),
     placed("mean_resemblance", Share, 0, OfCluster(|c| Cell::share(c.section.mean_resemblance))).csv(28),
     placed("members_digest", Text, 0, OfCluster(|c| c.section.members_digest.as_str().into())).csv(29),
-    placed("verdict", Text, 0, OfCluster(|c| c.section.verdict.as_ref().map(|verdict| verdict.verdict).into()))
+    placed("verdict", Text, 14, OfCluster(|c| c.section.verdict.as_ref().map(|verdict| verdict.verdict).into()))
         .csv(30)
+        .sheet(22, "Verdict")
         .set(|s, _| s.verdict.as_ref().map(|verdict| verdict.verdict).into()),
     placed("recognised", Text, 16, OfMember(|m| Cell::yes(m.document.recognised.is_some())))
         .csv(33)
@@ -285,7 +286,26 @@ static COLUMNS: &[Entry] = &[
     )
     .csv(31)
     .set(|s, _| s.verdict.as_ref().and_then(|verdict| verdict.changed.as_deref()).into()),
+    placed("tags", Text, 20, OfCluster(|c| c.section.tags.join(", ").into())).csv(36).sheet(23, "Tags"),
+    placed("assignee", Text, 16, OfCluster(|c| c.section.assignee.as_str().into())).csv(37).sheet(24, "Assignee"),
+    placed("review", Text, 16, Both(|c| review(c.section).into(), |_| Cell::None)).page(12, "Review"),
 ];
+
+/// What people said of a cluster, in words: its verdict, its tags, and the person who is to look at it.
+pub(crate) fn review(cluster: &ClusterSection) -> String {
+    let mut words = Vec::new();
+    if let Some(verdict) = &cluster.verdict {
+        let changed = if verdict.changed.is_some() { " (changed since)" } else { "" };
+        words.push(format!("{}{changed}", verdict.verdict));
+    }
+    if !cluster.tags.is_empty() {
+        words.push(cluster.tags.join(", "));
+    }
+    if !cluster.assignee.is_empty() {
+        words.push(format!("for {}", cluster.assignee));
+    }
+    words.join("; ")
+}
 
 fn copies(set: &IdenticalSet) -> u64 {
     set.documents.len() as u64
@@ -380,6 +400,7 @@ mod tests {
     /// A cluster with every field that may be absent.
     fn cluster() -> ClusterSection {
         ClusterSection {
+            assignee: "anna".to_owned(),
             documents: Vec::new(),
             families: Vec::new(),
             frame_links: Some(1),
@@ -395,6 +416,7 @@ mod tests {
             representative: 0,
             rests_on_frame: Some(true),
             sites: Vec::new(),
+            tags: vec!["hot".to_owned()],
             total_bytes: 1,
             verdict: None,
             view: Some("text".to_owned()),
@@ -424,7 +446,7 @@ mod tests {
 
     #[test]
     fn the_columns_of_an_export_have_one_name_and_one_place_each() {
-        for (export, count) in EXPORTS.into_iter().zip([35, 21, 11]) {
+        for (export, count) in EXPORTS.into_iter().zip([37, 24, 12]) {
             let layout = Layout::of(export);
             let mut keys: Vec<&str> = layout.columns.iter().map(|column| column.key).collect();
             keys.sort_unstable();

@@ -104,8 +104,8 @@ impl Format {
             Format::Loadfile => loadfile::write(report, out),
             Format::Html => html::write(report, out),
             Format::Xlsx => through_file(out, |file| xlsx::write(report, file)),
-            Format::Sqlite if report.sliced().is_some() => Err(Error::CompleteOnly(
-                "--format sqlite writes the complete result: leave out --site, or use another format",
+            Format::Sqlite if report.is_part() => Err(Error::CompleteOnly(
+                "--format sqlite writes the complete result: leave out --site, --verdict, --tag and --assignee, or use another format",
             )),
             Format::Sqlite => {
                 let mut database = File::open(report.path())?;

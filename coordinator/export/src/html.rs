@@ -78,6 +78,7 @@ fn title(report: &Report, scan: &ScanSection, sites: &[SiteSection]) -> String {
         None => repository(&sites[0]),
     };
     let of = report.sliced().map(|site| format!("{site}'s part of ")).unwrap_or_default();
+    let of = report.chosen().map(|words| format!("{of}the clusters with {words} of ")).unwrap_or(of);
     let partial = if scan.status == "complete" { "" } else { "PARTIAL: " };
     let have = if sites.len() == 1 { "has in several places" } else { "have in common" };
     format!("{partial}{of}what {names} {have}")

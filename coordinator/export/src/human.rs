@@ -102,6 +102,20 @@ pub fn ago(time: i64, now: i64) -> String {
     }
 }
 
+/// A method in words: `chunks of the bytes, mean 1,000`. The default method needs no name; `view` is in words too.
+pub fn method(name: &str, view: &str, chunk_bytes: u64, param: &str) -> String {
+    let mut words = vec![match name {
+        "tttd" | "" => format!("chunks of the {view}"),
+        name => format!("{name} over the {view}"),
+    }];
+    if chunk_bytes > 0 {
+        words.push(format!("mean {}", count(chunk_bytes)));
+    }
+    words.push(param.to_owned());
+    words.retain(|word| !word.is_empty());
+    words.join(", ")
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -168,5 +182,12 @@ mod tests {
             ((90_000, 0), "in 1 day"),
         ];
         check(|(time, now)| ago(time, now), &cases);
+    }
+
+    #[test]
+    fn the_default_method_is_told_without_its_name() {
+        assert_eq!(method("tttd", "bytes", 1000, ""), "chunks of the bytes, mean 1,000");
+        assert_eq!(method("tttd", "text of office files", 50, ""), "chunks of the text of office files, mean 50");
+        assert_eq!(method("shingle", "text", 0, "w=9"), "shingle over the text, w=9");
     }
 }

@@ -11,7 +11,7 @@ use crate::representative::name;
 /// Between the entries of a cell that has several.
 const BETWEEN: &str = "; ";
 
-const COLUMNS: [Column; 24] = [
+const COLUMNS: [Column; 27] = [
     hidden("DocID"),
     hidden("NearDupGroup"),
     hidden("NearDupPrincipal"),
@@ -36,6 +36,9 @@ const COLUMNS: [Column; 24] = [
     hidden("TextNearDupPrincipal"),
     hidden("TextNearDupSimilarity"),
     hidden("RecognisedText"),
+    hidden("Verdict"),
+    hidden("Tags"),
+    hidden("Assignee"),
 ];
 
 /// Writes the load file.
@@ -79,7 +82,18 @@ fn cells(number: u64, row: &LoadRow) -> Vec<Cell> {
         text_principal,
         text_similarity,
         Cell::yes(row.recognised),
+        joined(row, |group| group.verdict.iter().map(|verdict| (*verdict).to_owned()).collect()),
+        joined(row, |group| group.labels.tags.iter().cloned().collect()),
+        joined(row, |group| Some(group.labels.assignee.clone()).filter(|name| !name.is_empty()).into_iter().collect()),
     ]
+}
+
+/// What people said of the clusters of both views, each once.
+fn joined(row: &LoadRow, of: impl Fn(&NearGroup) -> Vec<String>) -> Cell {
+    let mut words: Vec<String> = row.group.iter().chain(&row.text_group).flat_map(of).collect();
+    words.sort_unstable();
+    words.dedup();
+    Some(words.join(BETWEEN)).filter(|words| !words.is_empty()).into()
 }
 
 /// The group, whether it is the principal of it, and how alike it is to that, in percent.

@@ -136,6 +136,7 @@ pub(crate) fn selected(selection: &SelectionSection) -> String {
         parts.push(format!("none that match {}", listed(&selection.exclude)));
     }
     parts.extend(selection.size_max_bytes.map(|bytes| format!("none larger than {}", crate::human::bytes(bytes))));
+    parts.extend(selection.sample_percent.map(|percent| format!("a sample of {percent} % of the documents")));
     parts.extend(selection.follow.map(|_| "symbolic links followed".to_owned()));
     parts.join("; ")
 }
@@ -193,6 +194,9 @@ pub(crate) fn parameters(report: &Report) -> crate::Result<Vec<(&'static str, St
     }
     if let Some(site) = report.sliced() {
         options.push(("Slice", format!("only what concerns {site}")));
+    }
+    if let Some(words) = report.chosen() {
+        options.push(("Clusters", format!("only those with {words}")));
     }
     options.push(("Digest of the report", report.digest()?));
     options.push(("Written by", concat!("cognate ", env!("CARGO_PKG_VERSION")).to_owned()));

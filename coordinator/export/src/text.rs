@@ -17,7 +17,7 @@ use cognate_result::report::{FineRepository, FolderPlace, FolderSection, Report,
 use self::places::{Change, Places};
 use self::sets::{write_clusters, write_identical};
 use self::views::{Words, shown};
-use crate::answer::moved_folders;
+use crate::answer::{estimates, moved_folders};
 use crate::contradicted::{CONTRADICTED, contradicted};
 use crate::expected::expected_error;
 use crate::frames::frames;
@@ -35,7 +35,10 @@ pub(super) fn write(report: &Report, limit: usize, columns: Option<usize>, out: 
     if let Some(site) = report.sliced() {
         writeln!(out, "\nThe rest is about {site} alone (--site).")?;
     }
-    if sites.len() == 2 && report.sliced().is_none() {
+    if let Some(words) = report.chosen() {
+        writeln!(out, "\nThe rest is about some clusters alone: {words}.")?;
+    }
+    if sites.len() == 2 && !report.is_part() {
         let places = Places::of(report, [&sites[0], &sites[1]])?;
         write_places(report, &places, &words, limit, out)?;
         write_moved(report, &words, limit, out)?;
@@ -45,11 +48,13 @@ pub(super) fn write(report: &Report, limit: usize, columns: Option<usize>, out: 
     }
     write_identical(report, &words, limit, out)?;
     write_clusters(report, &words, limit, out)?;
-    for histogram in [report.histogram()?, report.text_histogram()?].into_iter().flatten() {
-        histogram::write(&histogram, out)?;
+    if report.chosen().is_none() {
+        for histogram in [report.histogram()?, report.text_histogram()?].into_iter().flatten() {
+            histogram::write(&histogram, out)?;
+        }
     }
     write_unread(report, &words, limit, out)?;
-    write_words(&words, sites.len() == 2 && report.sliced().is_none(), &sites, out)
+    write_words(&words, sites.len() == 2 && !report.is_part(), &sites, out)
 }
 
 /// Writes the definition of each word that the report uses.
@@ -77,6 +82,9 @@ fn write_answer(report: &Report, words: &Words, sites: &[SiteSection], out: &mut
     write_refined(&scan, out)?;
     if let Some(selection) = &scan.selection {
         writeln!(out, "ONLY: {}.\n", selected(selection))?;
+    }
+    for sentence in estimates(&scan) {
+        writeln!(out, "ESTIMATE: {sentence}\n")?;
     }
     write_fine(&scan, out)?;
     let documents = format!(" {}", words.titles[1]);

@@ -22,10 +22,11 @@ use crate::error::Error;
 use crate::other_verdicts::OtherVerdicts;
 use crate::report::{Order, Reader, Report};
 
+pub use crate::report::VerdictWanted;
 pub use cluster::{ClusterPage, ClusterQuery, FamilyView, LinkView, MemberRow, Place, ToPivot};
 pub use clusters::ClusterRow;
 pub use documents::{DocumentQuery, DocumentRow};
-pub use filter::{Change, ClusterFilter, Sort, VerdictWanted};
+pub use filter::{Change, ClusterFilter, Sort};
 pub use review::{Progress, SampledDocument, SampledLink};
 pub use rules::{Bulk, BulkRule};
 pub use sets::{SetFilter, SetRow};
@@ -111,7 +112,11 @@ impl Browse {
         };
         let prepared =
             "CREATE TEMP TABLE mark (cluster INTEGER PRIMARY KEY, verdict TEXT, changed INTEGER, key BLOB, by TEXT);
-                        CREATE INDEX temp.mark_key ON mark (key);";
+                        CREATE INDEX temp.mark_key ON mark (key);
+                        CREATE TEMP TABLE label (cluster INTEGER, key BLOB, is_tag INTEGER, word TEXT);
+                        CREATE INDEX temp.label_cluster ON label (cluster);
+                        CREATE INDEX temp.label_key ON label (key);
+                        CREATE INDEX temp.label_word ON label (word);";
         browse.report.connection().execute_batch(prepared).map_err(|error| browse.failed(error))?;
         // Lists number the sites by their first repository.
         let sites = browse.collect("SELECT site FROM root GROUP BY site ORDER BY min(id)", [], |row| row.get(0))?;

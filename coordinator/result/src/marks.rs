@@ -1,4 +1,4 @@
-//! Verdicts on a result: the clusters that have one, and if it still holds.
+//! Verdicts on a result: the clusters that have one, and if it still holds; and the labels of clusters.
 
 use std::collections::HashSet;
 
@@ -10,7 +10,9 @@ use crate::error::Error;
 use crate::other_verdicts::OtherVerdicts;
 use crate::report::{Reader, hex, time};
 use cognate_storage::store::Store;
-use cognate_storage::verdict::{CLUSTER, DOCUMENT, IDENTICAL, Key, VIEWS, VerdictEntry, VerdictRow, word};
+use cognate_storage::verdict::{
+    self, CLUSTER, DOCUMENT, IDENTICAL, Key, Labels, VIEWS, VerdictEntry, VerdictRow, word,
+};
 
 /// A view, and the content under it.
 type Named = (String, Vec<u8>);
@@ -38,6 +40,19 @@ pub struct Mark {
     pub(crate) seconds: i64,
     /// The verdict.
     pub verdict: &'static str,
+}
+
+/// A tag or a person, and how many clusters have it.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct LabelInUse {
+    /// True for a tag, false for a person.
+    pub is_tag: bool,
+    /// The tag, or the name of the person.
+    pub word: String,
+    /// Clusters with it.
+    pub clusters: u64,
+    /// Those without a verdict that holds.
+    pub open: u64,
 }
 
 impl Mark {
@@ -80,7 +95,7 @@ impl Browse {
                     browse.mark_one(key, &row)
                 });
             }
-            browse.execute("DELETE FROM temp.mark")?;
+            browse.execute("DELETE FROM temp.mark; DELETE FROM temp.label")?;
             store.verdicts().try_for_each(|entry| {
                 let (key, row) = entry?;
                 others.put(key, browse.in_force(&row));
@@ -97,13 +112,17 @@ impl Browse {
         Ok(())
     }
 
-    /// The last decision that counts here and that the reader may see.
-    pub(crate) fn in_force<'r>(&self, row: &'r VerdictRow) -> Option<&'r VerdictEntry> {
-        let counts = |entry: &&VerdictEntry| match &self.reader.party {
+    /// True if a decision counts here, and the reader may see it.
+    fn counts(&self, entry: &VerdictEntry) -> bool {
+        match &self.reader.party {
             Some(own) => entry.party == *own,
             None => !entry.is_bound || self.party.as_ref() == Some(&entry.party),
-        };
-        row.entries.iter().rev().find(counts)
+        }
+    }
+
+    /// The last verdict that counts here and that the reader may see.
+    pub(crate) fn in_force<'r>(&self, row: &'r VerdictRow) -> Option<&'r VerdictEntry> {
+        row.entries.iter().rev().find(|entry| entry.label.is_none() && self.counts(entry))
     }
 
     /// All or nothing.
@@ -125,37 +144,87 @@ impl Browse {
         let connection = self.report().connection();
         let mark = || -> rusqlite::Result<()> {
             connection.prepare_cached("DELETE FROM temp.mark WHERE key = ?")?.execute([key.0])?;
-            let Some(entry) = self.in_force(row) else { return Ok(()) };
-            let (name, view) = (hex(&key.0[2..]), VIEWS.get(usize::from(key.0[1])).copied().unwrap_or_default());
-            let word = word(entry.verdict());
-            let sql = "SELECT k.id, k.members_digest FROM cluster k JOIN layer l ON l.number = k.layer
-                       WHERE k.name = ? AND l.view = ?";
-            let found = connection
-                .prepare_cached(sql)?
-                .query_row([name.as_str(), view], |row| Ok((row.get::<_, i64>(0)?, row.get::<_, String>(1)?)))
-                .optional()?;
-            if let Some((cluster, digest)) = found {
-                let changed = digest != hex(&entry.decided.digest);
-                let sql = "INSERT OR REPLACE INTO temp.mark VALUES (?,?,?,?,?)";
-                return connection
-                    .prepare_cached(sql)?
-                    .execute(params![cluster, word, changed, key.0, entry.by])
-                    .map(drop);
+            connection.prepare_cached("DELETE FROM temp.label WHERE key = ?")?.execute([key.0])?;
+            // Every entry is about the same cluster; the last one knows its members best.
+            let Some(last) = row.entries.iter().rev().find(|entry| self.counts(entry)) else { return Ok(()) };
+            let Some((cluster, digest)) = self.bearer(key, last)? else { return Ok(()) };
+            if let Some(entry) = self.in_force(row) {
+                let changed = digest.as_deref() != Some(hex(&entry.decided.digest).as_str());
+                // A cluster that has the verdict under its own id keeps that.
+                let or = if digest.is_some() { "REPLACE" } else { "IGNORE" };
+                let sql = format!("INSERT OR {or} INTO temp.mark VALUES (?,?,?,?,?)");
+                let word = word(entry.verdict());
+                connection.prepare_cached(&sql)?.execute(params![cluster, word, changed, key.0, entry.by])?;
             }
-            // The member that gave the cluster its id is gone: it goes on under the id of another.
-            let sql = "SELECT c.cluster FROM content c JOIN layer l ON l.number = c.layer
-                       WHERE c.digest = ? AND c.cluster IS NOT NULL AND l.view = ?";
-            let mut find = connection.prepare_cached(sql)?;
-            for member in entry.decided.members.as_chunks::<16>().0 {
-                let heir = find.query_row(params![member, view], |row| row.get::<_, i64>(0)).optional()?;
-                if let Some(cluster) = heir {
-                    let sql = "INSERT OR IGNORE INTO temp.mark VALUES (?,?,1,?,?)";
-                    return connection.prepare_cached(sql)?.execute(params![cluster, word, key.0, entry.by]).map(drop);
-                }
+            let labels = row.labels(|entry| self.counts(entry));
+            let mut label = connection.prepare_cached("INSERT INTO temp.label VALUES (?,?,?,?)")?;
+            for tag in &labels.tags {
+                label.execute(params![cluster, key.0, true, tag])?;
+            }
+            if !labels.assignee.is_empty() {
+                label.execute(params![cluster, key.0, false, labels.assignee])?;
             }
             Ok(())
         };
         mark().map_err(|error| self.failed(error))
+    }
+
+    /// The cluster of this result that a decision is about, with the digest of its members where it has the same id; nothing: there
+    /// is none.
+    fn bearer(&self, key: Key, entry: &VerdictEntry) -> rusqlite::Result<Option<(i64, Option<String>)>> {
+        let connection = self.report().connection();
+        let (name, view) = (hex(&key.0[2..]), VIEWS.get(usize::from(key.0[1])).copied().unwrap_or_default());
+        let sql = "SELECT k.id, k.members_digest FROM cluster k JOIN layer l ON l.number = k.layer
+                   WHERE k.name = ? AND l.view = ?";
+        let found = connection
+            .prepare_cached(sql)?
+            .query_row([name.as_str(), view], |row| Ok((row.get::<_, i64>(0)?, row.get::<_, String>(1)?)))
+            .optional()?;
+        if let Some((cluster, digest)) = found {
+            return Ok(Some((cluster, Some(digest))));
+        }
+        // The member that gave the cluster its id is gone: it goes on under the id of another.
+        let sql = "SELECT c.cluster FROM content c JOIN layer l ON l.number = c.layer
+                   WHERE c.digest = ? AND c.cluster IS NOT NULL AND l.view = ?";
+        let mut find = connection.prepare_cached(sql)?;
+        for member in entry.decided.members.as_chunks::<16>().0 {
+            let heir = find.query_row(params![member, view], |row| row.get::<_, i64>(0)).optional()?;
+            if let Some(cluster) = heir {
+                return Ok(Some((cluster, None)));
+            }
+        }
+        Ok(None)
+    }
+
+    /// The labels of a cluster.
+    ///
+    /// # Errors
+    /// Fails if the result cannot be read.
+    pub fn labels_of_cluster(&self, number: i64) -> Result<Labels, Error> {
+        let sql = "SELECT is_tag, word FROM temp.label WHERE cluster = ? ORDER BY 1, 2";
+        let words = self.collect(sql, [number], |row| Ok((row.get::<_, bool>(0)?, row.get::<_, String>(1)?)))?;
+        let mut labels = Labels::default();
+        for (is_tag, word) in words {
+            match is_tag {
+                true => drop(labels.tags.insert(word)),
+                false => labels.assignee = word,
+            }
+        }
+        Ok(labels)
+    }
+
+    /// The tags and the people that clusters of this result have, each with the number of clusters; of people also the number of
+    /// clusters without a verdict that holds.
+    ///
+    /// # Errors
+    /// Fails if the result cannot be read.
+    pub fn labels_in_use(&self) -> Result<Vec<LabelInUse>, Error> {
+        let sql = "SELECT is_tag, word, count(DISTINCT cluster),
+                          count(DISTINCT CASE WHEN cluster NOT IN (SELECT cluster FROM temp.mark WHERE NOT changed) THEN cluster END)
+                   FROM temp.label GROUP BY 1, 2 ORDER BY 1, 2";
+        self.collect(sql, [], |row| {
+            Ok(LabelInUse { is_tag: row.get(0)?, word: row.get(1)?, clusters: row.get(2)?, open: row.get(3)? })
+        })
     }
 
     /// The verdict on a cluster.
@@ -238,9 +307,14 @@ impl Browse {
     ) -> Result<(), E> {
         for entry in store.verdicts() {
             let (key, row) = entry.map_err(Error::from)?;
+            if key.0[0] == CLUSTER {
+                if let Some(state) = self.cluster_state(store, key)? {
+                    each(state)?;
+                }
+                continue;
+            }
             let Some(last) = self.in_force(&row) else { continue };
             let state = match key.0[0] {
-                CLUSTER => self.cluster_state(store, key)?,
                 IDENTICAL => match self.set_called(&hex(&key.0[2..]))? {
                     Some(set) => self.mark_of_set(store, &set)?.map(|mark| (key.subject(), mark)),
                     None => None,
@@ -249,32 +323,31 @@ impl Browse {
                 _ => None,
             };
             if let Some((subject, mark)) = state {
-                each(v1::VerdictState {
-                    subject: Some(subject),
-                    verdict: last.verdict,
-                    note: mark.note,
-                    by: mark.by,
-                    time: mark.seconds,
-                    scan: mark.scan,
-                    action: mark.action,
-                    changed: mark.changed.unwrap_or_default(),
-                })?;
+                each(state_of(subject, last.verdict, mark))?;
             }
         }
         Ok(())
     }
 
-    fn cluster_state(&self, store: &Store, key: Key) -> Result<Option<(v1::Subject, Mark)>, Error> {
-        let connection = self.report().connection();
-        let found = connection
-            .prepare_cached("SELECT cluster FROM temp.mark WHERE key = ?")
-            .and_then(|mut statement| statement.query_row([key.0], |row| row.get::<_, i64>(0)).optional());
-        let Some(number) = found.map_err(|error| self.failed(error))? else { return Ok(None) };
+    fn cluster_state(&self, store: &Store, key: Key) -> Result<Option<v1::VerdictState>, Error> {
+        let sql = "SELECT cluster FROM temp.mark WHERE key = ?1 UNION SELECT cluster FROM temp.label WHERE key = ?1";
+        let Some(number) = self.collect(sql, [key.0], |row| row.get::<_, i64>(0))?.pop() else { return Ok(None) };
+        // Where a cluster goes on in the place of several, it is told once.
+        let sql = "SELECT coalesce((SELECT key FROM temp.mark WHERE cluster = ?1), (SELECT min(key) FROM temp.label WHERE cluster = ?1))";
+        if self.collect(sql, [number], |row| row.get::<_, [u8; 18]>(0))?.first() != Some(&key.0) {
+            return Ok(None);
+        }
         let Some(cluster) = self.cluster_numbered(number)? else { return Ok(None) };
+        let labels = self.labels_of_cluster(number)?;
         let mark = self.mark_of_cluster(store, &cluster)?;
         // If it continues under another id, that one is returned.
         let subject = v1::Subject { id: cluster.id, ..key.subject() };
-        Ok(mark.map(|mark| (subject, mark)))
+        let verdict = mark.as_ref().and_then(|mark| verdict::parse(mark.verdict)).unwrap_or_default();
+        let state = match mark {
+            Some(mark) => state_of(subject, verdict.into(), mark),
+            None => v1::VerdictState { subject: Some(subject), ..v1::VerdictState::default() },
+        };
+        Ok(Some(v1::VerdictState { tags: labels.tags.into_iter().collect(), assignee: labels.assignee, ..state }))
     }
 
     /// A document is found by its content: its verdict says where it is as a hash alone.
@@ -344,5 +417,20 @@ impl Browse {
             all.collect::<rusqlite::Result<Vec<_>>>().map(|all| Some(all).filter(|all| !all.is_empty()))
         };
         find().map_err(|error| self.failed(error))
+    }
+}
+
+/// A verdict as callers get it.
+fn state_of(subject: v1::Subject, verdict: i32, mark: Mark) -> v1::VerdictState {
+    v1::VerdictState {
+        subject: Some(subject),
+        verdict,
+        note: mark.note,
+        by: mark.by,
+        time: mark.seconds,
+        scan: mark.scan,
+        action: mark.action,
+        changed: mark.changed.unwrap_or_default(),
+        ..v1::VerdictState::default()
     }
 }

@@ -16,10 +16,12 @@ use cognate_analysis::published::file_digest;
 use cognate_analysis::result::FORMAT;
 use cognate_analysis::ten_thousandths;
 use cognate_storage::maintenance::{RecordedResult, ResultProblem};
+use cognate_storage::verdict::Labels;
 
 mod aligned;
 mod between;
 mod canonical;
+mod chosen;
 mod clusters;
 mod documents;
 mod evidence;
@@ -33,6 +35,7 @@ mod pair;
 mod places;
 mod refined;
 mod rows;
+mod sampled;
 mod samples;
 mod scan;
 mod sets;
@@ -45,6 +48,7 @@ mod viewer;
 
 pub use aligned::AlignmentRow;
 pub use canonical::{LongList, RowPart, json_digest};
+pub use chosen::{Choice, VerdictWanted};
 pub use cognate_analysis::alignment::Alignment;
 pub use documents::DocumentFilter;
 pub(crate) use documents::share_of;
@@ -56,6 +60,7 @@ pub use load::{LoadRow, NearGroup};
 pub use order::Order;
 pub use pair::{Found, FoundView, Route};
 pub use rows::*;
+pub use sampled::SampledOverlap;
 pub use samples::{BandRow, SampleSection};
 pub use since::{Change, Changes};
 pub use slice::ClusterTotals;
@@ -87,6 +92,10 @@ pub struct Report {
     verdicts: HashMap<(bool, String, String), VerdictSection>,
     /// Verdicts on documents.
     of_documents: HashMap<verdicts::PlaceKey, VerdictSection>,
+    /// The labels of clusters, by view and id.
+    labels: HashMap<(String, String), Labels>,
+    /// The clusters to which the report is limited by what people decided, in words; `None`: to none.
+    chosen: Option<String>,
     /// True if verdicts were added.
     has_verdicts: bool,
     /// What blind samples say.
@@ -121,6 +130,8 @@ impl Report {
             changes: OnceCell::new(),
             verdicts: HashMap::new(),
             of_documents: HashMap::new(),
+            labels: HashMap::new(),
+            chosen: None,
             has_verdicts: false,
             samples: Vec::new(),
         };

@@ -41,7 +41,8 @@ impl Audits {
             key_words: self.members.authority()?.key_hash().words(),
         };
         let run_lengths = self.run_lengths(&row, &report)?;
-        let input = AuditInput { made, asked: asked(&row), digest: row.digest.clone(), run_lengths };
+        let party_names = self.analyser.store.full_names_of_parties()?;
+        let input = AuditInput { made, asked: asked(&row), digest: row.digest.clone(), run_lengths, party_names };
         Ok(Audit::of(&report, input)?)
     }
 
@@ -72,6 +73,7 @@ fn asked(row: &ScanRow) -> Asked {
         include: options.include,
         exclude: options.exclude,
         size_max_bytes: options.size_max_bytes,
+        sample_percent: options.sample_percent,
         follow_symlinks: options.follow,
         synced: !options.no_sync,
         control: options.control,

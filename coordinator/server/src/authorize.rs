@@ -56,6 +56,7 @@ pub(crate) const METHODS: &[(&str, Access)] = &[
     ("/cognate.v1.Worker/Measures", Access::Site),
     ("/cognate.v1.Operator/Invite", ADMINISTRATOR),
     ("/cognate.v1.Operator/ListMembers", VIEWER),
+    ("/cognate.v1.Operator/NameParty", ADMINISTRATOR),
     ("/cognate.v1.Operator/Revoke", ADMINISTRATOR),
     ("/cognate.v1.Operator/ForgetSite", ADMINISTRATOR),
     ("/cognate.v1.Operator/ListRepositories", VIEWER),

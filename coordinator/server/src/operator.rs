@@ -96,6 +96,14 @@ impl OperatorMethods for OperatorService {
         Ok(Response::new(v1::ListMembersResponse { members }))
     }
 
+    async fn name_party(&self, request: Request<v1::NamePartyRequest>) -> Answer<v1::NamePartyResponse> {
+        let operator = operator_of(&request)?;
+        let v1::NamePartyRequest { party, full_name } = request.into_inner();
+        let by = operator.name.to_string();
+        self.change(move |service| service.services.members.name_party(&party, &full_name, &by)).await?;
+        Ok(Response::new(v1::NamePartyResponse {}))
+    }
+
     async fn revoke(&self, request: Request<v1::RevokeRequest>) -> Answer<v1::RevokeResponse> {
         let operator = operator_of(&request)?;
         let revoked = request.into_inner();
@@ -474,6 +482,8 @@ impl OperatorService {
     fn tell_of_site(&self, member: &mut v1::Member) -> Result<(), Error> {
         let name = member.membership.as_ref().map(|membership| membership.name.clone()).unwrap_or_default();
         let Ok(site) = name.parse::<SiteName>() else { return Ok(()) };
+        let party = member.membership.as_ref().map(|membership| membership.party.as_str()).unwrap_or_default();
+        member.party_full_name = self.services.records.store.full_name_of_party(party)?.unwrap_or_default();
         let seen = self.services.records.store.seen(&site)?;
         member.last_heard = seen.last_heard;
         member.software = seen.software;

@@ -1,4 +1,4 @@
-//! Verdicts of people on results. They are a record: every verdict goes through the journal, with its author and time,
+//! Verdicts of people on results, and the labels that they give to clusters. They are a record: every verdict goes through the journal, with its author and time,
 //! and so does undoing it.
 //!
 //! A verdict is about a cluster, an identical set or a document, by properties that stay the same in later scans: the
@@ -8,6 +8,7 @@
 
 mod bulk;
 mod decide;
+mod label;
 mod named;
 mod review;
 mod sample;

@@ -1,8 +1,11 @@
-//! Decisions of reviewers as rows and events: the key of a subject, a decision, and what the store keeps of both.
+//! Decisions of reviewers as rows and events: the key of a subject, a decision, and what the store keeps of both. A decision is
+//! a verdict, or a change of the labels of clusters: tags, and the person who is to look at them.
 //!
 //! A verdict is about a cluster, an identical set or a document, by what stays the same in later scans: the cluster's
 //! view and id, the set's tier and id, the document's place. Documents are named by a hash of their place, since the
 //! journal cannot forget a path.
+
+use std::collections::BTreeSet;
 
 use cognate_proto::v1;
 use data_encoding::HEXLOWER;
@@ -24,6 +27,19 @@ pub fn word(verdict: v1::Verdict) -> &'static str {
 /// The verdict that a word says.
 pub fn parse(word: &str) -> Option<v1::Verdict> {
     WORDS.iter().find(|(_, known)| *known == word).map(|(verdict, _)| *verdict)
+}
+
+/// A change of labels as people read it: `+hot -old, for anna`.
+pub fn change_words(change: &v1::LabelChange) -> String {
+    let tags = change.add.iter().map(|tag| format!("+{tag}")).chain(change.remove.iter().map(|tag| format!("-{tag}")));
+    let mut words = vec![tags.collect::<Vec<_>>().join(" ")];
+    match change.assignee.as_deref() {
+        None => {}
+        Some("") => words.push("for nobody".to_owned()),
+        Some(name) => words.push(format!("for {name}")),
+    }
+    words.retain(|word| !word.is_empty());
+    words.join(", ")
 }
 
 /// The first byte of the key of a cluster.
@@ -131,6 +147,9 @@ pub struct Decision {
     /// True if the author may read the results of this party alone.
     #[prost(bool, tag = "9")]
     pub is_bound: bool,
+    /// The change of labels, in place of a verdict.
+    #[prost(message, optional, tag = "10")]
+    pub label: Option<v1::LabelChange>,
 }
 
 /// Subject of a decision, and its members at that time.
@@ -170,8 +189,8 @@ pub struct Undone {
 /// Decisions about one subject, the last one last.
 #[derive(Clone, PartialEq, prost::Message)]
 pub struct VerdictRow {
-    /// The decisions in force, in the order in which they were made; at most 16 of the people of each party, and of those without
-    /// bounds.
+    /// The decisions in force, in the order in which they were made: at most 16 verdicts and 16 changes of labels of the people of
+    /// each party, and of those without bounds. Earlier changes of labels are one entry, whose action is 0.
     #[prost(message, repeated, tag = "1")]
     pub entries: Vec<VerdictEntry>,
 }
@@ -206,6 +225,45 @@ pub struct VerdictEntry {
     /// True if the author may read the results of this party alone.
     #[prost(bool, tag = "9")]
     pub is_bound: bool,
+    /// The change of labels, in place of a verdict.
+    #[prost(message, optional, tag = "10")]
+    pub label: Option<v1::LabelChange>,
+}
+
+/// The labels of a cluster.
+#[derive(Clone, PartialEq, Eq, Debug, Default)]
+pub struct Labels {
+    /// Its tags.
+    pub tags: BTreeSet<String>,
+    /// The person who is to look at it, or empty.
+    pub assignee: String,
+}
+
+impl Labels {
+    /// Makes a change.
+    pub fn change(&mut self, change: &v1::LabelChange) {
+        self.tags.retain(|tag| !change.remove.contains(tag));
+        self.tags.extend(change.add.iter().cloned());
+        if let Some(assignee) = &change.assignee {
+            self.assignee.clone_from(assignee);
+        }
+    }
+
+    /// True if there are none.
+    pub fn is_empty(&self) -> bool {
+        self.tags.is_empty() && self.assignee.is_empty()
+    }
+}
+
+impl VerdictRow {
+    /// The labels that the entries which count leave.
+    pub fn labels(&self, counts: impl Fn(&VerdictEntry) -> bool) -> Labels {
+        let mut labels = Labels::default();
+        self.entries.iter().filter(|entry| counts(entry)).filter_map(|entry| entry.label.as_ref()).for_each(|change| {
+            labels.change(change);
+        });
+        labels
+    }
 }
 
 /// A part of an action, as the store saves it: enough to list it and to undo it.
@@ -238,6 +296,9 @@ pub struct ActionRow {
     /// Time of the undo; seconds since 1970, 0: never.
     #[prost(sint64, tag = "9")]
     pub undone: i64,
+    /// The change of labels, in place of a verdict.
+    #[prost(message, optional, tag = "10")]
+    pub label: Option<v1::LabelChange>,
 }
 
 impl ActionRow {

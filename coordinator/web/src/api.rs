@@ -115,10 +115,10 @@ async fn launch(person: Person, body: Bytes) -> Shown {
 }
 
 /// The report as one object, written as it is read.
-async fn report(person: Person, Path(id): Path<String>) -> Shown {
+async fn report(person: Person, Path(id): Path<String>, fields: Fields) -> Shown {
     let id = scan_id(&id)?;
     crate::scan::shown(&person, id).await?;
-    let body = crate::exports::written(&person, id, Format::Json).await?;
+    let body = crate::exports::written(&person, id, Format::Json, crate::exports::choice(&fields)?).await?;
     Ok(([(header::CONTENT_TYPE, Format::Json.content_type())], body).into_response())
 }
 

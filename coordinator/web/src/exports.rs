@@ -15,8 +15,9 @@ use cognate_proto::v1::AuditFormat;
 use tokio::sync::mpsc;
 use tokio_stream::wrappers::ReceiverStream;
 
-use crate::{PageError, Pages, Person, Shown, scan_id};
+use crate::{Fields, PageError, Pages, Person, Shown, scan_id};
 use cognate_export::Format;
+use cognate_result::report::Choice;
 use cognate_server::operator::blocking;
 use cognate_storage::journal::Action;
 
@@ -26,16 +27,28 @@ pub(crate) fn routes() -> Router<Pages> {
         .route("/scans/{id}/audit/{extension}", get(audit))
 }
 
-async fn export(person: Person, Path((id, extension)): Path<(String, String)>) -> Shown {
+async fn export(person: Person, Path((id, extension)): Path<(String, String)>, fields: Fields) -> Shown {
     let id = scan_id(&id)?;
     let format = Format::OFFERED.into_iter().find(|format| format.extension() == extension);
     let format = format.ok_or_else(PageError::not_found)?;
-    let body = written(&person, id, format).await?;
-    Ok(file(&format!("cognate-{id}.{}", format.extension()), format.content_type(), body))
+    let choice = choice(&fields)?;
+    let part = if choice.is_empty() { "" } else { "-part" };
+    let body = written(&person, id, format, choice).await?;
+    Ok(file(&format!("cognate-{id}{part}.{}", format.extension()), format.content_type(), body))
+}
+
+/// The clusters to which an address limits a report: `verdict`, `tag` and `assignee`, as in the filter of the list.
+///
+/// # Errors
+/// Fails if there is no such verdict.
+pub(crate) fn choice(fields: &Fields) -> Result<Choice, PageError> {
+    let tags: Vec<String> = fields.all("tag").filter(|tag| !tag.is_empty()).map(str::to_owned).collect();
+    let choice = Choice::parse(fields.text("verdict"), &tags, fields.text("assignee"));
+    choice.map_err(|error| PageError::from(cognate_server::Error::from(error)))
 }
 
 /// A result in one of its formats, written while it is sent. The journal records who downloaded it.
-pub(crate) async fn written(person: &Person, id: ScanId, format: Format) -> Result<Body, PageError> {
+pub(crate) async fn written(person: &Person, id: ScanId, format: Format, choice: Choice) -> Result<Body, PageError> {
     person.may("FetchResult")?;
     let (service, operator) = (person.pages.service.clone(), person.operator.clone());
     let slot = service.services.streams.open_page(&operator);
@@ -44,7 +57,9 @@ pub(crate) async fn written(person: &Person, id: ScanId, format: Format) -> Resu
     let opening = blocking(move || {
         service.result_of(&operator, id)?;
         service.services.records.note(Action::Fetched, id.0, operator.name.as_str())?;
-        service.reviewed_report(&operator, id)
+        let mut report = service.reviewed_report(&operator, id)?;
+        report.choose(&choice)?;
+        Ok(report)
     });
     let report = opening.await?;
     let mut written = streams.spooled(move |out| Ok(format.write(&report, 0, out)?));

@@ -2,7 +2,7 @@
 
 use askama::Template;
 use cognate_result::report::Ratio;
-use cognate_server::find::record::{CoarseRow, DocumentRow, FindRecord, HolderRow, LengthsRow, MatchRow};
+use cognate_server::find::record::{CoarseRow, DocumentRow, FindRecord, HolderRow, LengthsRow, MatchRow, UnderRow};
 use serde_json::Value;
 
 use crate::{PageError, filters};
@@ -57,6 +57,11 @@ impl Answer {
     fn is_estimated(&self) -> bool {
         self.matches().any(|one| one.estimated)
     }
+}
+
+/// The method of a search, in the words of people.
+pub(crate) fn searched_by(under: &UnderRow) -> String {
+    human::method(&under.method, crate::scans::view(&under.view), under.chunk_bytes, &under.param)
 }
 
 /// The reason why matches are coarse, with their number.

@@ -22,6 +22,11 @@ pub(crate) async fn guard(State(pages): State<Pages>, request: Request, next: Ne
     let Some((person, session)) = pages.browser(request.headers()) else {
         return to_sign_in(&pages, request.method(), &path);
     };
+    if let Some(clean) = without_empty_fields(&request) {
+        let mut response = Redirect::to(&clean).into_response();
+        secured(&mut response);
+        return response;
+    }
     let response = match checked(&pages, request, Some((&person, &csrf(&session)))).await {
         Ok(mut request) => {
             request.extensions_mut().insert(person.clone());
@@ -30,6 +35,20 @@ pub(crate) async fn guard(State(pages): State<Pages>, request: Request, next: Ne
         Err(error) => error.into_response(),
     };
     finished(response, &path, || person.page(""))
+}
+
+/// The address of a filter without the fields that were left empty, which a browser sends all the same: addresses are passed on,
+/// and people read them. Nothing: it has none.
+fn without_empty_fields(request: &Request) -> Option<String> {
+    let query = request.uri().query().filter(|_| request.method() == Method::GET)?;
+    let kept: Vec<&str> = query.split('&').filter(|pair| !pair.is_empty() && !pair.ends_with('=')).collect();
+    let clean = kept.join("&");
+    let path = request.uri().path();
+    match clean.as_str() {
+        same if same == query => None,
+        "" => Some(path.to_owned()),
+        clean => Some(format!("{path}?{clean}")),
+    }
 }
 
 /// Pages that are open to everybody: they only get the headers.

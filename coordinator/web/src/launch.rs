@@ -47,6 +47,8 @@ struct EstimatePage {
     id: String,
     fields: Vec<(&'static str, String)>,
     no_sync: bool,
+    /// True if only a sample is read.
+    is_sample: bool,
     rows: Vec<EstimateRow>,
     read_bytes: u64,
     send_bytes: u64,
@@ -143,6 +145,7 @@ async fn confirm(person: &Person, fields: Fields, again: Again) -> Shown {
         id: ScanId(random_number().max(1)).to_string(),
         fields: form.fields(),
         no_sync: form.has("no_sync"),
+        is_sample: form.has("sample"),
         read_bytes: rows.iter().map(|row| row.read_bytes).sum(),
         send_bytes: rows.iter().map(|row| row.send_bytes).sum(),
         rows,

@@ -96,6 +96,11 @@ fn site(member: &v1::Member, repositories: &[v1::Repository]) -> SiteRow {
         sealed,
         warnings,
         name: membership.name,
-        party: membership.party,
+        party: match member.party_full_name.is_empty() {
+            // Where there is one party, it needs no name.
+            true if membership.party == "home" => String::new(),
+            true => membership.party,
+            false => member.party_full_name.clone(),
+        },
     }
 }

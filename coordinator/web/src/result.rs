@@ -17,6 +17,8 @@ mod verdicts;
 
 pub(crate) use self::explain::explained;
 
+use std::collections::BTreeMap;
+
 use askama::Template;
 use axum::Router;
 use axum::extract::Path;
@@ -122,9 +124,20 @@ struct Landing {
     matrices: Vec<Matrix>,
     histograms: Vec<pictures::HistogramPicture>,
     is_log: bool,
+    /// The full names of parties, by their names.
+    party_names: BTreeMap<String, String>,
 }
 
 impl Landing {
+    /// The party of a site for people; empty where one party needs no name.
+    fn party<'a>(&'a self, site: &'a SiteSection) -> &'a str {
+        match (self.party_names.get(&site.party), site.party.as_str()) {
+            (Some(full_name), _) => full_name,
+            (None, "home") => "",
+            (None, party) => party,
+        }
+    }
+
     fn of(&self, site: &SiteSection, status: &str) -> u64 {
         site.status.get(status).copied().unwrap_or(0)
     }
@@ -175,7 +188,9 @@ async fn landing(person: Person, Path(id): Path<String>, fields: Fields) -> Show
     let is_log = fields.is_set("log");
     let mut answer = sentences(&summary.scan, &summary.sites, &summary.overlap, &summary.changes);
     answer.extend(moved_folders(&summary.aligned, summary.aligned_count));
+    let names = person.pages.services().records.store.full_names_of_parties().map_err(cognate_server::Error::from)?;
     html(&Landing {
+        party_names: names,
         page: person.page("scans"),
         id,
         answer,

@@ -190,6 +190,9 @@ fn settings(options: &ScanOptions) -> Vec<(&'static str, String)> {
     if let Some(size) = options.size_max_bytes {
         settings.push(("No larger than", human::bytes(size)));
     }
+    if let Some(percent) = options.sample_percent {
+        settings.push(("Sample", format!("{percent} % of the documents")));
+    }
     if !options.align.is_empty() {
         settings.push(("Folders compared", options.align.join(", ")));
     }

@@ -34,7 +34,7 @@ enum Kind {
 }
 
 /// The options that a form and a program can give. `templates/launch.html` shows them, `static/openapi.json` lists them.
-const FIELDS: [Field; 21] = [
+const FIELDS: [Field; 22] = [
     Field { name: "repository", option: "repositories", kind: Kind::Boxes },
     of_option("view", Kind::Text),
     of_option("method", Kind::Text),
@@ -46,6 +46,7 @@ const FIELDS: [Field; 21] = [
     of_option("include", Kind::Lines),
     of_option("exclude", Kind::Lines),
     of_option("size_max", Kind::Size),
+    of_option("sample", Kind::Size),
     of_option("sync_deadline", Kind::Text),
     of_option("across_only", Kind::Box),
     of_option("require_complete", Kind::Box),
@@ -91,7 +92,13 @@ impl ScanForm {
             };
             values.into_iter().map(|value| (field.name, value.to_owned())).collect()
         };
-        ScanForm(FIELDS.iter().flat_map(typed).collect())
+        let mut filled: Vec<(&'static str, String)> = FIELDS.iter().flat_map(typed).collect();
+        // The button of an estimate sends the form as it was filled in; a sample is compared by bytes.
+        if filled.iter().any(|(name, _)| *name == "sample") {
+            filled.retain(|(name, _)| !["view", "match_message_ids"].contains(name));
+            filled.push(("view", "raw".to_owned()));
+        }
+        ScanForm(filled)
     }
 
     /// The form for options that exist already: those of a profile, or of a scan that is launched again.

@@ -14,6 +14,7 @@ pub(crate) fn routes() -> Router<Pages> {
     Router::new()
         .route("/sites", get(list))
         .route("/sites/invite", post(invite))
+        .route("/sites/party", post(name_party))
         .route("/sites/revoke", post(revoke))
         .route("/sites/forget", post(forget))
 }
@@ -32,6 +33,7 @@ struct Sites {
 struct Site {
     name: String,
     party: String,
+    party_full_name: String,
     state: &'static str,
     is_revoked: bool,
     last_heard: i64,
@@ -99,6 +101,7 @@ fn site(member: v1::Member, repositories: &[v1::Repository]) -> Site {
         repositories: own.map(repository).collect(),
         name: membership.name,
         party: membership.party,
+        party_full_name: member.party_full_name,
     }
 }
 
@@ -119,21 +122,18 @@ fn repository(repository: &v1::Repository) -> Repository {
     }
 }
 
-/// A method with its parameters.
+/// A method with its parameters, in the words of people.
 pub(crate) fn method(method: Option<&v1::MethodSpec>) -> String {
-    let method = method.cloned().unwrap_or_default();
-    let mut words = vec![method.name, crate::scans::view(&method.view).to_owned(), method.param];
-    if method.chunk_bytes > 0 {
-        words.push(format!("chunks of {} bytes", method.chunk_bytes));
-    }
-    words.retain(|word| !word.is_empty());
-    words.join(", ")
+    let v1::MethodSpec { name, view, param, chunk_bytes, .. } = method.cloned().unwrap_or_default();
+    cognate_export::human::method(&name, crate::scans::view(&view), chunk_bytes, &param)
 }
 
 async fn invite(person: Person, fields: Fields) -> Shown {
     match invited(&person, &fields).await {
         Ok(()) => see("/sites"),
-        Err(error) => shown(&person, Again::of(fields, error, &["name", "party"])?, Again::default()).await,
+        Err(error) => {
+            shown(&person, Again::of(fields, error, &["name", "party", "full_name"])?, Again::default()).await
+        }
     }
 }
 
@@ -144,14 +144,36 @@ async fn invited(person: &Person, fields: &Fields) -> Result<(), PageError> {
         party: fields.text("party").unwrap_or_default().to_owned(),
         ..Membership::default()
     };
-    let (site, service) = (membership.name.clone(), &person.pages.service);
+    let (site, party, service) = (membership.name.clone(), membership.party.clone(), &person.pages.service);
+    let party = if party.is_empty() { "home".to_owned() } else { party };
     let request = v1::InviteRequest { membership: Some(membership), valid_seconds: 0 };
     let answer = service.invite(person.ask("Invite", request)?).await?.into_inner();
+    if let Some(full_name) = fields.text("full_name") {
+        party_named(person, party, full_name.to_owned()).await?;
+    }
     let text = format!(
         "The invitation of {site} holds for a day and one enrolment. Hand this command over by a way that only the site's \
          people read; it is not shown again."
     );
     person.say_with(text, Some(format!("echo {} | cognate worker enroll - --config worker.toml", answer.line)));
+    Ok(())
+}
+
+/// Gives a party its full name.
+async fn name_party(person: Person, fields: Fields) -> Shown {
+    let (party, full_name) =
+        (fields.needed("party")?.to_owned(), fields.text("full_name").unwrap_or_default().to_owned());
+    party_named(&person, party.clone(), full_name.clone()).await?;
+    person.say(match full_name.as_str() {
+        "" => format!("Party {party} has no full name any more."),
+        name => format!("Party {party} is “{name}” in full."),
+    });
+    see("/sites")
+}
+
+async fn party_named(person: &Person, party: String, full_name: String) -> Result<(), PageError> {
+    let request = person.ask("NameParty", v1::NamePartyRequest { party, full_name })?;
+    person.pages.service.name_party(request).await?;
     Ok(())
 }
 

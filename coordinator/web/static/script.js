@@ -42,6 +42,12 @@
       if (!field) return;
       event.preventDefault();
       field.focus();
+    } else if (event.key === "t" || event.key === "a") {
+      const field = document.querySelector(`[data-focus="${event.key}"]`);
+      if (!field) return;
+      event.preventDefault();
+      field.focus();
+      field.select();
     } else if (event.key === "?") {
       const keys = document.getElementById("keys");
       if (!keys.open) keys.showModal();
@@ -138,6 +144,10 @@
       const link = document.querySelector(`a[data-key="${CSS.escape(event.key)}"]`);
       if (link) link.click();
     }
+  });
+  // Escape leaves a field, so that keys act again.
+  document.addEventListener("keydown", (event) => {
+    if (event.key === "Escape" && event.target.matches("input, textarea, select")) event.target.blur();
   });
   // Buttons of the open cluster do what keys do.
   document.addEventListener("submit", (event) => {

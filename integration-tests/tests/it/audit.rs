@@ -151,6 +151,34 @@ fn what_two_companies_share_is_told_both_ways_with_and_without_copies() {
 }
 
 #[test]
+fn the_report_and_the_sites_call_parties_by_their_full_names() {
+    let federation = companies(7009, true);
+    federation.scan(&["--control", "control/*"]).expect(0);
+    let full = "Northwind Trading GmbH & Co. KG";
+    federation.operate(&["site", "party", "acquirer", full]).expect(0);
+    federation.operate(&["site", "invite", "gamma", "--party", "target", "--party-name", "Target Foods Ltd"]).expect(0);
+    federation.operate(&["site", "party", "nobody", full]).refusal(1);
+    federation.operate(&["site", "party", "target", &"x".repeat(101)]).refusal(2);
+    let audit = json(&federation);
+    let said = statement(&audit);
+    assert!(said.contains(&format!("of the bytes of {full} are also at Target Foods Ltd")), "{said}");
+    assert!(!said.contains("acquirer"), "{said}");
+    assert_eq!((&audit["sides"][0]["name"], &audit["sides"][0]["full_name"]), (&"acquirer".into(), &full.into()));
+    let page = std::fs::read_to_string(self::audit(&federation, "html")).unwrap();
+    assert!(page.contains("<strong>Northwind Trading GmbH &#38; Co. KG</strong>"), "{page}");
+    let shown = federation.operate(&["site", "show", "alpha"]).expect(0);
+    assert!(shown.text().contains(&format!("acquirer ({full})")), "{}", shown.text());
+    // Without words that only the program has.
+    let words = page.split("<body>").nth(1).unwrap().to_lowercase();
+    for word in ["tttd", ">raw<", "epoch", "by admin "] {
+        assert!(!words.contains(word), "the page says `{word}`");
+    }
+    // An empty name takes it away.
+    federation.operate(&["site", "party", "acquirer", ""]).expect(0);
+    assert!(statement(&json(&federation)).contains("of the bytes of acquirer"));
+}
+
+#[test]
 fn what_was_planted_at_one_side_alone_is_told_as_missed() {
     let federation = companies(7003, true);
     federation.scan(&["--control", "own0/7.txt", "--control", "control/*"]).expect(0);

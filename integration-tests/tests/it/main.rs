@@ -11,6 +11,7 @@ mod determinism;
 mod disk;
 mod documents;
 mod doors;
+mod estimates;
 mod evaluate;
 mod explain;
 mod exports;

@@ -7,6 +7,7 @@ mod dropping;
 mod finding;
 mod hostile;
 mod keyboard;
+mod labels;
 mod launching;
 mod looking;
 mod numbers;

@@ -105,6 +105,101 @@ fn a_verdict_is_in_reports_survives_a_crash_and_later_scans_and_can_be_undone() 
     assert_eq!(events, [("done", true), ("keep", false), ("duplicate", false)]);
 }
 
+/// A report of some clusters, as JSON and as what it lists elsewhere.
+fn limited(federation: &Federation, flags: &[&str]) -> Value {
+    let all = [&["report", "latest", "--format", "json"], flags].concat();
+    federation.operate(&all).expect(0).json()
+}
+
+#[test]
+fn labels_choose_what_is_reported_and_survive_a_crash_and_later_scans() {
+    let mut federation = federation(957);
+    let before = federation.scan(&[]).report();
+    let ids = clusters(&before);
+    let label = |words: &[&str]| federation.operate(&[&["verdict", "label", "latest"], words].concat());
+    label(&[&ids[0][..12], &ids[1][..12], "--tag", "to show", "--tag", "legal hold"]).expect(0);
+    label(&[&ids[1][..12], "--untag", "to show", "--assign", "Ben Ito"]).expect(0);
+    let by_filter =
+        label(&["--filter", "tag=legal hold&assignee=none", "--assign", "anna", "--expected", "1"]).expect(0);
+    assert!(by_filter.text().contains("1 labelled"), "{}", by_filter.text());
+    label(&[&ids[0][..12]]).refusal(2);
+    label(&[&ids[0][..12], "--tag", "a,b"]).refusal(2);
+    // A label is no verdict: every cluster is still open.
+    let open = federation.operate(&["verdict", "set", "latest", "done", "--filter", "verdict=open", "--expected", "3"]);
+    open.expect(0);
+    federation.operate(&["verdict", "undo"]).expect(0);
+    let check = |federation: &Federation| {
+        let shown = report(federation);
+        let of = |id: &str| shown["clusters"].as_array().unwrap().iter().find(|row| row["id"] == id).unwrap().clone();
+        assert_eq!(
+            (of(&ids[0])["assignee"].as_str(), of(&ids[0])["tags"][1].as_str()),
+            (Some("anna"), Some("to show"))
+        );
+        assert_eq!((of(&ids[1])["assignee"].as_str(), of(&ids[1])["tags"][1].as_str()), (Some("Ben Ito"), None));
+        assert!(of(&ids[2]).get("tags").is_none() && of(&ids[2]).get("verdict").is_none());
+        let states = verdicts(federation);
+        assert_eq!((states.len(), states[0]["verdict"].is_null()), (2, true), "{states:?}");
+        for (flags, expected) in [
+            (&["--tag", "legal hold"][..], &ids[..2]),
+            (&["--tag", "legal hold", "--tag", "to show"], &ids[..1]),
+            (&["--assignee", "Ben Ito"], &ids[1..2]),
+            (&["--verdict", "open", "--assignee", "anna"], &ids[..1]),
+            (&["--tag", "no such"], &[]),
+        ] {
+            let part = limited(federation, flags);
+            assert_eq!(clusters(&part), expected, "{flags:?}");
+            assert!(part["scan"]["chosen"].is_string() && part["folders"].as_array().unwrap().is_empty(), "{part}");
+        }
+        shown
+    };
+    let shown = check(&federation);
+    assert_eq!(shown["scan"]["digest"], before["scan"]["digest"]);
+    let file = federation.sandbox.path("report.json");
+    std::fs::write(&file, shown.to_string()).unwrap();
+    federation.sandbox.cognate(["report", "verify", file.to_str().unwrap()]).expect(0);
+    // By verdict there are identical sets too.
+    let set = before["identical"][0]["id"].as_str().unwrap();
+    federation.operate(&["verdict", "set", "latest", "keep", "--set", set]).expect(0);
+    let kept = limited(&federation, &["--verdict", "keep"]);
+    assert_eq!((clusters(&kept).len(), kept["identical"].as_array().unwrap().len()), (0, 1), "{kept}");
+    assert!(limited(&federation, &["--tag", "to show"])["identical"].as_array().unwrap().is_empty());
+    // Every format has the same part, and says so.
+    let part = ["report", "latest", "--tag", "to show"];
+    let text = federation.operate(&part).expect(0);
+    let named = "The rest is about some clusters alone: tag to show.";
+    assert!(text.text().contains(named) && text.text().contains("legal hold, to show; for anna"), "{}", text.text());
+    let csv = federation.operate(&[&part[..], &["--format", "csv"]].concat()).expect(0);
+    assert_eq!(csv.text().lines().count(), 1 + 2, "{}", csv.text());
+    assert!(csv.text().lines().next().unwrap().ends_with(",tags,assignee"), "{}", csv.text());
+    let load = federation.operate(&[&part[..], &["--format", "loadfile"]].concat()).expect(0);
+    assert_eq!(load.text().matches("legal hold; to show,anna").count(), 2, "{}", load.text());
+    let page = federation.operate(&[&part[..], &["--format", "html"]].concat()).expect(0);
+    assert!(page.text().contains("the clusters with tag to show") && page.text().contains("for anna"));
+    let list =
+        federation.operate(&["report", "latest", "--documents", "--tag", "to show", "--format", "json"]).expect(0);
+    assert_eq!(list.json()["documents"].as_array().unwrap().len(), 2, "{}", list.text());
+    federation.operate(&["report", "latest", "--verdict", "maybe"]).refusal(2);
+    // Killed, and scanned again with a change: the labels stay at their clusters.
+    federation.kill_coordinator();
+    federation.start_coordinator();
+    federation.wait_attached("a");
+    federation.wait_attached("b");
+    check(&federation);
+    std::fs::write(federation.site("a").folder().join("new.txt"), b"new").unwrap();
+    federation.sandbox.settle();
+    federation.scan(&[]).expect(0);
+    check(&federation);
+    let history = federation.operate(&["verdict", "list", "--history", "--format", "json"]).expect(0).json();
+    let changes: Vec<&Value> =
+        history.as_array().unwrap().iter().map(|row| &row["label"]).filter(|label| label.is_object()).collect();
+    assert_eq!((changes.len(), changes[2]["add"][0].as_str()), (3, Some("to show")), "{history}");
+    assert!(history.as_array().unwrap().iter().all(|row| row["by"].is_string() && row["time"].is_string()));
+    // The last but two is taken back: nobody is assigned.
+    let assigned = history.as_array().unwrap().iter().find(|row| row["label"]["assignee"] == "anna").unwrap();
+    federation.operate(&["verdict", "undo", &assigned["action"].to_string()]).expect(0);
+    assert!(clusters(&limited(&federation, &["--assignee", "anna"])).is_empty());
+}
+
 #[test]
 fn a_plan_follows_verdicts_and_names_them() {
     let mut federation = Federation::new(953);

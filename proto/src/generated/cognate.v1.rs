@@ -641,6 +641,9 @@ pub struct SelectionSpec {
     /// Larger documents are left out.
     #[prost(uint64, optional, tag = "3")]
     pub size_max_bytes: ::core::option::Option<u64>,
+    /// Only this share of all sizes and of all places, in percent.
+    #[prost(uint32, optional, tag = "4")]
+    pub sample_percent: ::core::option::Option<u32>,
 }
 #[derive(Clone, Copy, PartialEq, Eq, Hash, ::prost::Message)]
 pub struct Cancel {
@@ -2785,6 +2788,22 @@ pub struct SetVerdictsRequest {
     /// The number of clusters that the person saw; another number is refused. Absent: any number.
     #[prost(uint64, optional, tag = "6")]
     pub expected: ::core::option::Option<u64>,
+    /// In place of a verdict: a change of the labels of clusters.
+    #[prost(message, optional, tag = "7")]
+    pub label: ::core::option::Option<LabelChange>,
+}
+/// A change of the labels of clusters.
+#[derive(Clone, PartialEq, Eq, Hash, ::prost::Message)]
+pub struct LabelChange {
+    /// Tags that they have from now on.
+    #[prost(string, repeated, tag = "1")]
+    pub add: ::prost::alloc::vec::Vec<::prost::alloc::string::String>,
+    /// Tags that they do not have any more.
+    #[prost(string, repeated, tag = "2")]
+    pub remove: ::prost::alloc::vec::Vec<::prost::alloc::string::String>,
+    /// The person who is to look at them; empty: nobody. Absent: the same as before.
+    #[prost(string, optional, tag = "3")]
+    pub assignee: ::core::option::Option<::prost::alloc::string::String>,
 }
 #[derive(Clone, Copy, PartialEq, Eq, Hash, ::prost::Message)]
 pub struct SetVerdictsResponse {
@@ -2814,11 +2833,12 @@ pub struct ListVerdictsRequest {
     #[prost(fixed64, tag = "1")]
     pub scan: u64,
 }
-/// A present verdict.
+/// A present verdict, and the labels of a cluster.
 #[derive(Clone, PartialEq, Eq, Hash, ::prost::Message)]
 pub struct VerdictState {
     #[prost(message, optional, tag = "1")]
     pub subject: ::core::option::Option<Subject>,
+    /// Unspecified: the cluster has labels alone.
     #[prost(enumeration = "Verdict", tag = "2")]
     pub verdict: i32,
     #[prost(string, tag = "3")]
@@ -2836,6 +2856,12 @@ pub struct VerdictState {
     /// The reason why it no longer holds, if its subject has changed; empty: it holds.
     #[prost(string, tag = "8")]
     pub changed: ::prost::alloc::string::String,
+    /// Of a cluster: its tags, in their order.
+    #[prost(string, repeated, tag = "9")]
+    pub tags: ::prost::alloc::vec::Vec<::prost::alloc::string::String>,
+    /// Of a cluster: the person who is to look at it, or empty.
+    #[prost(string, tag = "10")]
+    pub assignee: ::prost::alloc::string::String,
 }
 #[derive(Clone, Copy, PartialEq, Eq, Hash, ::prost::Message)]
 pub struct ListVerdictActionsRequest {}
@@ -2864,6 +2890,9 @@ pub struct VerdictAction {
     pub undone_by: ::prost::alloc::string::String,
     #[prost(sint64, tag = "10")]
     pub undone: i64,
+    /// The change of labels, in place of a verdict.
+    #[prost(message, optional, tag = "11")]
+    pub label: ::core::option::Option<LabelChange>,
 }
 #[derive(Clone, Copy, PartialEq, Eq, Hash, ::prost::Message)]
 pub struct ShowReviewRequest {
@@ -3622,6 +3651,16 @@ pub struct InviteResponse {
     #[prost(sint64, tag = "2")]
     pub expires: i64,
 }
+#[derive(Clone, PartialEq, Eq, Hash, ::prost::Message)]
+pub struct NamePartyRequest {
+    #[prost(string, tag = "1")]
+    pub party: ::prost::alloc::string::String,
+    /// The name in full; empty: none any more.
+    #[prost(string, tag = "2")]
+    pub full_name: ::prost::alloc::string::String,
+}
+#[derive(Clone, Copy, PartialEq, Eq, Hash, ::prost::Message)]
+pub struct NamePartyResponse {}
 #[derive(Clone, Copy, PartialEq, Eq, Hash, ::prost::Message)]
 pub struct ListMembersRequest {
     #[prost(enumeration = "MemberKind", tag = "1")]
@@ -3657,6 +3696,9 @@ pub struct Member {
     /// The site's clock minus the coordinator's, in seconds.
     #[prost(sint64, tag = "9")]
     pub clock_skew_seconds: i64,
+    /// The name of its party in full, or empty.
+    #[prost(string, tag = "10")]
+    pub party_full_name: ::prost::alloc::string::String,
 }
 #[derive(Clone, PartialEq, Eq, Hash, ::prost::Message)]
 pub struct RevokeRequest {
@@ -3792,6 +3834,9 @@ pub struct ScanOptions {
     pub spark: ::prost::alloc::string::String,
     #[prost(string, tag = "30")]
     pub exchange: ::prost::alloc::string::String,
+    /// Percent of the documents: an estimate from a sample.
+    #[prost(uint32, optional, tag = "31")]
+    pub sample_percent: ::core::option::Option<u32>,
 }
 /// The documents of an earlier scan that are read again under another method.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, ::prost::Message)]
@@ -4535,6 +4580,31 @@ pub mod operator_client {
             let mut req = request.into_request();
             req.extensions_mut()
                 .insert(GrpcMethod::new("cognate.v1.Operator", "ListMembers"));
+            self.inner.unary(req, path, codec).await
+        }
+        /// Says what a party is called in full, for people.
+        pub async fn name_party(
+            &mut self,
+            request: impl tonic::IntoRequest<super::NamePartyRequest>,
+        ) -> std::result::Result<
+            tonic::Response<super::NamePartyResponse>,
+            tonic::Status,
+        > {
+            self.inner
+                .ready()
+                .await
+                .map_err(|e| {
+                    tonic::Status::unknown(
+                        format!("Service was not ready: {}", e.into()),
+                    )
+                })?;
+            let codec = tonic_prost::ProstCodec::default();
+            let path = http::uri::PathAndQuery::from_static(
+                "/cognate.v1.Operator/NameParty",
+            );
+            let mut req = request.into_request();
+            req.extensions_mut()
+                .insert(GrpcMethod::new("cognate.v1.Operator", "NameParty"));
             self.inner.unary(req, path, codec).await
         }
         pub async fn revoke(
@@ -5550,6 +5620,14 @@ pub mod operator_server {
             tonic::Response<super::ListMembersResponse>,
             tonic::Status,
         >;
+        /// Says what a party is called in full, for people.
+        async fn name_party(
+            &self,
+            request: tonic::Request<super::NamePartyRequest>,
+        ) -> std::result::Result<
+            tonic::Response<super::NamePartyResponse>,
+            tonic::Status,
+        >;
         async fn revoke(
             &self,
             request: tonic::Request<super::RevokeRequest>,
@@ -6048,6 +6126,51 @@ pub mod operator_server {
                     let inner = self.inner.clone();
                     let fut = async move {
                         let method = ListMembersSvc(inner);
+                        let codec = tonic_prost::ProstCodec::default();
+                        let mut grpc = tonic::server::Grpc::new(codec)
+                            .apply_compression_config(
+                                accept_compression_encodings,
+                                send_compression_encodings,
+                            )
+                            .apply_max_message_size_config(
+                                max_decoding_message_size,
+                                max_encoding_message_size,
+                            );
+                        let res = grpc.unary(method, req).await;
+                        Ok(res)
+                    };
+                    Box::pin(fut)
+                }
+                "/cognate.v1.Operator/NameParty" => {
+                    #[allow(non_camel_case_types)]
+                    struct NamePartySvc<T: Operator>(pub Arc<T>);
+                    impl<
+                        T: Operator,
+                    > tonic::server::UnaryService<super::NamePartyRequest>
+                    for NamePartySvc<T> {
+                        type Response = super::NamePartyResponse;
+                        type Future = BoxFuture<
+                            tonic::Response<Self::Response>,
+                            tonic::Status,
+                        >;
+                        fn call(
+                            &mut self,
+                            request: tonic::Request<super::NamePartyRequest>,
+                        ) -> Self::Future {
+                            let inner = Arc::clone(&self.0);
+                            let fut = async move {
+                                <T as Operator>::name_party(&inner, request).await
+                            };
+                            Box::pin(fut)
+                        }
+                    }
+                    let accept_compression_encodings = self.accept_compression_encodings;
+                    let send_compression_encodings = self.send_compression_encodings;
+                    let max_decoding_message_size = self.max_decoding_message_size;
+                    let max_encoding_message_size = self.max_encoding_message_size;
+                    let inner = self.inner.clone();
+                    let fut = async move {
+                        let method = NamePartySvc(inner);
                         let codec = tonic_prost::ProstCodec::default();
                         let mut grpc = tonic::server::Grpc::new(codec)
                             .apply_compression_config(

@@ -5,7 +5,7 @@ use crate::limits::PATTERNS_MAX;
 use crate::name::ScanId;
 use crate::v1;
 
-/// Options none of which has its default.
+/// Options none of which has its default, but for the sample: that is of bytes alone, and messages are known by their text.
 fn all_given() -> ScanOptions {
     let places = ["paris", "tokyo"].map(|site| (site.parse().unwrap(), "kb".parse().unwrap()));
     ScanOptions {
@@ -20,6 +20,7 @@ fn all_given() -> ScanOptions {
         include: vec!["*.txt".into()],
         exclude: vec!["old/**".into()],
         size_max_bytes: Some(1 << 30),
+        sample_percent: None,
         sync_deadline: Some(Duration::from_millis(90_500)),
         across_only: true,
         require_complete: true,
@@ -43,16 +44,22 @@ fn all_given() -> ScanOptions {
 #[test]
 fn every_option_survives_the_message_and_the_text_that_programs_write() {
     let default = serde_json::to_value(ScanOptions::default()).unwrap();
-    let given = serde_json::to_value(all_given()).unwrap();
+    let sampled = ScanOptions { sample_percent: Some(5), ..all_given() };
+    let given = serde_json::to_value(&sampled).unwrap();
     for (name, value) in given.as_object().unwrap() {
         assert_ne!(*value, default[name], "`{name}` has its default: the test would not see it lost");
     }
-    for options in [all_given(), ScanOptions::default()] {
+    for options in [sampled, all_given(), ScanOptions::default()] {
         assert_eq!(ScanOptions::try_from(&v1::ScanOptions::from(&options)).unwrap(), options);
         let text = serde_json::to_string(&options).unwrap();
         assert_eq!(serde_json::from_str::<ScanOptions>(&text).unwrap(), options, "{text}");
     }
     all_given().check().unwrap();
+    let sampled = ScanOptions { view: ScanView::Raw, match_message_ids: false, refine: None, ..all_given() };
+    ScanOptions { sample_percent: Some(5), ..sampled.clone() }.check().unwrap();
+    for refused in [0, 100] {
+        assert!(ScanOptions { sample_percent: Some(refused), ..sampled.clone() }.check().is_err(), "{refused}");
+    }
 }
 
 #[test]

@@ -94,6 +94,8 @@ pub struct IndexStatus {
     /// The greatest size of a document.
     #[serde(rename = "size_bytes_max")]
     pub size_max_bytes: Option<u64>,
+    /// The share of the documents in a sample, in percent.
+    pub sample_percent: Option<u32>,
     /// True if links were followed.
     pub follow_symlinks: bool,
     /// The end of the last sync that succeeded.
@@ -142,6 +144,7 @@ impl IndexStatus {
             include: self.include.clone(),
             exclude: self.exclude.clone(),
             size_max_bytes: self.size_max_bytes,
+            sample_percent: self.sample_percent,
         }
     }
 }

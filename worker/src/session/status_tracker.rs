@@ -195,7 +195,7 @@ impl Shared {
 /// Sets the fields that describe the request of a sync.
 fn describe(index: &mut IndexStatus, (repository, method_id, refined): IndexKey, job: &Job) {
     // By name, so that a field that is added to the rule is not lost here: scheduled syncs select by what is kept.
-    let SelectionRule { include, exclude, size_max_bytes } = job.selection.rule().clone();
+    let SelectionRule { include, exclude, size_max_bytes, sample_percent } = job.selection.rule().clone();
     *index = IndexStatus {
         repository,
         method: job.method.name().to_owned(),
@@ -207,6 +207,7 @@ fn describe(index: &mut IndexStatus, (repository, method_id, refined): IndexKey,
         include,
         exclude,
         size_max_bytes,
+        sample_percent,
         follow_symlinks: job.follow_symlinks,
         ..std::mem::take(index)
     };

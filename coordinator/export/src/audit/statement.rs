@@ -12,7 +12,9 @@ pub(super) fn of(audit: &Audit, controls: &[ControlRow]) -> Vec<String> {
     let counts_once = audit.sites.iter().any(|site| site.text_documents.is_some());
     // Text is what people read and write: it comes before bytes.
     let (text, bytes): (Vec<_>, Vec<_>) = audit.overlap.iter().partition(|row| row.view.as_deref() == Some("text"));
-    sentences.extend(text.into_iter().chain(bytes).flat_map(|row| overlap(row, audit.overlap.len() > 1, counts_once)));
+    sentences.extend(
+        text.into_iter().chain(bytes).flat_map(|row| overlap(audit, row, audit.overlap.len() > 1, counts_once)),
+    );
     if audit.overlap.is_empty() {
         sentences.push("Only one side took part, so there is no other side to compare it with.".to_owned());
     }
@@ -44,7 +46,7 @@ fn missing(missing: &[MissingRow]) -> Option<String> {
     Some(format!("THIS RESULT IS PARTIAL. It says nothing of: {places}."))
 }
 
-fn overlap(row: &Overlap, named: bool, counts_once: bool) -> Vec<String> {
+fn overlap(audit: &Audit, row: &Overlap, named: bool, counts_once: bool) -> Vec<String> {
     let under = match (row.view.as_deref().filter(|_| named), counts_once) {
         (Some("text"), true) => "Office files, PDF and mail, by their text: ",
         (Some(_), true) => "All other files, by their bytes: ",
@@ -58,18 +60,18 @@ fn overlap(row: &Overlap, named: bool, counts_once: bool) -> Vec<String> {
         return vec![format!(
             "{under}{} and {} have nothing in common: no document of the one is identical or similar to a document of the \
              other, and not one passage that the method distinguishes occurs at both ({} documents against {}).",
-            a.of,
-            b.of,
+            audit.called(&a.of),
+            audit.called(&b.of),
             number(a.documents_total),
             number(b.documents_total),
         )];
     }
-    row.directions.iter().flat_map(|side| direction(side).map(|sentence| format!("{under}{sentence}"))).collect()
+    row.directions.iter().flat_map(|side| direction(audit, side).map(|sentence| format!("{under}{sentence}"))).collect()
 }
 
 /// A sentence about one side: the number of its bytes, and of its documents, that the other side has too.
-fn direction(side: &Direction) -> [String; 2] {
-    let Direction { of, at, .. } = side;
+fn direction(audit: &Audit, side: &Direction) -> [String; 2] {
+    let (of, at) = (audit.called(&side.of), audit.called(&side.at));
     let templates = match side.template_bytes {
         0 => String::new(),
         bytes => format!("; {} more are boilerplate and not counted", size(bytes)),
@@ -98,7 +100,7 @@ fn found_controls(audit: &Audit, controls: &[ControlRow]) -> Vec<String> {
     }
     let patterns = audit.asked.control.join(", ");
     let without: Vec<&str> =
-        audit.sides.iter().filter(|side| side.controls == 0).map(|side| side.name.as_str()).collect();
+        audit.sides.iter().filter(|side| side.controls == 0).map(|side| audit.called(&side.name)).collect();
     let missed = controls.iter().filter(|control| !control.missed.is_empty()).count() as u64;
     let mut sentences = Vec::new();
     if !without.is_empty() {
@@ -226,6 +228,7 @@ fn narrowed(audit: &Audit) -> Option<String> {
         limits.push(format!("no documents that match {}", asked.exclude.join(", ")));
     }
     limits.extend(asked.size_max_bytes.map(|bytes| format!("no documents larger than {}", size(bytes))));
+    limits.extend(asked.sample_percent.map(|percent| format!("only a sample of {percent} % of the documents")));
     limits.extend(audit.scan.refines.as_ref().map(|scan| format!("only documents that scan {scan} left interesting")));
     (!limits.is_empty()).then(|| format!("The scan was narrowed: {}.", limits.join("; ")))
 }

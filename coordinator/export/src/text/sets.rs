@@ -3,6 +3,7 @@
 use std::io::Write;
 
 use crate::Error;
+use crate::clusters::review;
 use crate::recognised::mark;
 use cognate_result::report::{ClusterSection, IdenticalSet, IdenticalTotals, Report};
 
@@ -118,9 +119,13 @@ fn write_cluster(cluster: &ClusterSection, words: &Words, out: &mut impl Write) 
         links => format!("{} links, {mean} alike on average, {least} at least", count(links)),
     };
     let frame = if cluster.rests_on_frame.is_some() { " · rests on a frame" } else { "" };
+    let review = match review(cluster) {
+        words if words.is_empty() => words,
+        words => format!(" · {words}"),
+    };
     writeln!(
         out,
-        "  {} {} · {} in common · {} {}, {} · {alike}{frame}",
+        "  {} {} · {} in common · {} {}, {} · {alike}{frame}{review}",
         cluster.relation,
         cluster.id.get(..8).unwrap_or(&cluster.id),
         bytes(cluster.joined_bytes),

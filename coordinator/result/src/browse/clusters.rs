@@ -5,8 +5,8 @@ use rusqlite::{Row, params_from_iter};
 
 use super::condition::Condition;
 use super::documents::Pattern;
-use super::filter::{Change, ClusterFilter, Sort, VIEW, VerdictWanted, begins};
-use super::{Browse, Page, Window};
+use super::filter::{Change, ClusterFilter, Sort, VIEW, begins};
+use super::{Browse, Page, VerdictWanted, Window};
 use crate::error::Error;
 use crate::report::{Ratio, path_of, time};
 use cognate_storage::verdict;
@@ -68,6 +68,9 @@ pub struct ClusterRow {
     /// Path of a document of another member: of a pair, the other one.
     pub second_path: Option<String>,
 }
+
+/// In place of a tag or a person: without one.
+const NONE: &str = "none";
 
 /// The columns of [`cluster_row`].
 const COLUMNS: &str =
@@ -217,6 +220,17 @@ impl Browse {
         condition.at_most("k.first_modified", filter.to.map(day_after));
         if let Some(wanted) = filter.verdict {
             by_verdict(&mut condition, wanted);
+        }
+        let labelled = |condition: &mut Condition, is_tag: bool, word: &str| {
+            let with = format!("SELECT cluster FROM temp.label WHERE is_tag = {is_tag}");
+            match word {
+                NONE => condition.and(&format!("k.id NOT IN ({with})"), None),
+                word => condition.and(&format!("k.id IN ({with} AND word = ?)"), Some(Value::Text(word.to_owned()))),
+            }
+        };
+        filter.tags.iter().for_each(|tag| labelled(&mut condition, true, tag));
+        if let Some(assignee) = &filter.assignee {
+            labelled(&mut condition, false, assignee);
         }
         if filter.since.is_some() {
             // Attached as `earlier` by `compare_with`.

@@ -4,11 +4,10 @@ use std::fmt;
 use std::str::FromStr;
 
 use cognate_proto::name::{ScanId, one_line};
-use cognate_proto::v1;
 
 use super::query::{Pairs, pairs};
 use crate::error::Error;
-use cognate_storage::verdict;
+use crate::report::VerdictWanted;
 
 const SITES_MAX: usize = 16;
 const PATH_BYTES_MAX: usize = 1024;
@@ -44,25 +43,14 @@ pub struct ClusterFilter {
     pub to: Option<jiff::civil::Date>,
     /// The verdict.
     pub verdict: Option<VerdictWanted>,
+    /// With each of these tags; `none`: without any.
+    pub tags: Vec<String>,
+    /// For this person; `none`: for nobody.
+    pub assignee: Option<String>,
     /// Changes since this scan.
     pub since: Option<ScanId>,
     /// In which way.
     pub change: Change,
-}
-
-/// Verdicts of the clusters that are listed.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub enum VerdictWanted {
-    /// None, or its members have changed since: these clusters are still to be reviewed.
-    Open,
-    /// Nothing at all.
-    None,
-    /// Something, and it still holds.
-    Any,
-    /// Something, and what it consists of has changed since.
-    Changed,
-    /// This, and it still holds.
-    Is(v1::Verdict),
 }
 
 /// Change of a cluster since an earlier scan.
@@ -183,6 +171,8 @@ impl FromStr for ClusterFilter {
         }
         filter.sites.sort();
         filter.sites.dedup();
+        filter.tags.sort();
+        filter.tags.dedup();
         Ok(filter)
     }
 }
@@ -210,6 +200,9 @@ impl ClusterFilter {
             "from" => self.from = Some(day(&value)?),
             "to" => self.to = Some(day(&value)?),
             "verdict" => self.verdict = Some(value.parse()?),
+            "tag" if self.tags.len() < SITES_MAX => self.tags.push(value),
+            "tag" => return Err(format!("at most {SITES_MAX} tags")),
+            "assignee" => self.assignee = Some(value),
             "since" => self.since = Some(scan(&value)?),
             "change" => {
                 self.change = match known(&value, &["either", "new", "changed"])?.as_str() {
@@ -249,6 +242,8 @@ impl ClusterFilter {
         pairs.put("from", self.from);
         pairs.put("to", self.to);
         pairs.put("verdict", self.verdict);
+        self.tags.iter().for_each(|tag| pairs.put("tag", Some(tag)));
+        pairs.put("assignee", self.assignee.as_ref());
         pairs.put("since", self.since);
         let change = match self.change {
             Change::Either => None,
@@ -257,35 +252,6 @@ impl ClusterFilter {
         };
         pairs.put("change", change);
         pairs.finish()
-    }
-}
-
-impl FromStr for VerdictWanted {
-    type Err = String;
-
-    fn from_str(text: &str) -> Result<VerdictWanted, String> {
-        Ok(match text {
-            "open" => VerdictWanted::Open,
-            "none" => VerdictWanted::None,
-            "any" => VerdictWanted::Any,
-            "changed" => VerdictWanted::Changed,
-            word => VerdictWanted::Is(verdict::parse(word).ok_or_else(|| {
-                let words: Vec<_> = verdict::WORDS.iter().map(|(_, word)| *word).collect();
-                format!("open, none, any, changed, {}", words.join(", "))
-            })?),
-        })
-    }
-}
-
-impl fmt::Display for VerdictWanted {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(match self {
-            VerdictWanted::Open => "open",
-            VerdictWanted::None => "none",
-            VerdictWanted::Any => "any",
-            VerdictWanted::Changed => "changed",
-            VerdictWanted::Is(verdict) => verdict::word(*verdict),
-        })
     }
 }
 
@@ -383,6 +349,7 @@ mod tests {
         check("least=80&least_max=95.5&mean=0.25%25", "least=80&least_max=95.5&mean=0.25");
         check("size=4KB&size_max=1.5MiB&members=2&members_max=9", "size=4000&size_max=1572864&members=2&members_max=9");
         check("path=a+b%2F%2A.txt&from=2026-01-31&verdict=open", "path=a+b%2F*.txt&from=2026-01-31&verdict=open");
+        check("assignee=anna&tag=hot&tag=a+b&tag=hot", "tag=a+b&tag=hot&assignee=anna");
         check(
             "verdict=not-a-duplicate&since=00000000000000ff&change=new",
             "verdict=not-a-duplicate&since=00000000000000ff&change=new",

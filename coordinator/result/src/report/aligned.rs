@@ -58,7 +58,7 @@ impl Report {
     }
 
     fn aligned_pairs(&self) -> Result<Vec<(AlignedPair, u64)>, Error> {
-        if self.roots.len() != 2 || self.slice.is_some() {
+        if self.roots.len() != 2 || self.is_part() {
             return Ok(Vec::new());
         }
         let turned = self.is_turned();

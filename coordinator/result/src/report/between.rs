@@ -22,7 +22,7 @@ impl Report {
     /// # Errors
     /// Fails if the file cannot be read.
     pub fn changes(&self) -> Result<Vec<ChangesRow>, Error> {
-        if self.roots.len() != 2 || self.slice.is_some() {
+        if self.roots.len() != 2 || self.is_part() {
             return Ok(Vec::new());
         }
         // It looks at every document, and most formats say it more than once.
@@ -76,7 +76,7 @@ impl Report {
     /// # Errors
     /// Fails if the file cannot be read.
     pub fn clusters_in_place(&self, view: usize) -> Result<u64, Error> {
-        if self.roots.len() != 2 || self.slice.is_some() {
+        if self.roots.len() != 2 || self.is_part() {
             return Ok(0);
         }
         self.one(&format!("SELECT count(*) FROM cluster k WHERE k.layer = {view} AND {IN_PLACE}"), |row| row.get(0))

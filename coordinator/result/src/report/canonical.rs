@@ -41,7 +41,7 @@ pub struct RowPart<'a> {
 }
 
 impl Report {
-    /// The digest of the report: BLAKE3 of its RFC 8785 form, less the scan's id, its run, the digest itself, and verdicts. Equal
+    /// The digest of the report: BLAKE3 of its RFC 8785 form, less the scan's id, its run, the digest itself, verdicts and labels. Equal
     /// inputs and options have equal digests, whatever happened on the way.
     pub fn digest(&self) -> Result<String, Error> {
         self.digest_and_rows(|_| Ok(()))
@@ -84,12 +84,14 @@ impl Report {
         }
         out.text("\"clusters\":[");
         let mut list = List::new(LongList::Clusters);
-        self.clusters(|mut row| match row.verdict.take() {
-            None => out.row(&mut list, &row, each),
-            verdict => {
-                out.row(&mut list, &row, &mut |_| Ok::<(), E>(()))?;
-                parts(LongList::Clusters, &ClusterSection { verdict, ..row }, path, each)
+        self.clusters(|mut row| {
+            let (verdict, tags) = (row.verdict.take(), std::mem::take(&mut row.tags));
+            let assignee = std::mem::take(&mut row.assignee);
+            if verdict.is_none() && tags.is_empty() && assignee.is_empty() {
+                return out.row(&mut list, &row, each);
             }
+            out.row(&mut list, &row, &mut |_| Ok::<(), E>(()))?;
+            parts(LongList::Clusters, &ClusterSection { verdict, tags, assignee, ..row }, path, each)
         })?;
         out.text("],\"folders\":[");
         list = List::new(LongList::Folders);
@@ -140,8 +142,9 @@ pub fn json_digest(report: &Value) -> String {
 
 /// Fields that the digest of a report leaves out: they may differ between equal runs.
 const LEFT_OUT: [&str; 3] = ["digest", "id", "run"];
-/// And what people decided: where in the report, and the name of the field.
-const DECIDED: ([&[&str]; 2], &str) = ([&["clusters", "[]"], &["identical", "[]"]], "verdict");
+/// And what people decided: where in the report, and the names of the fields.
+const DECIDED: [(&[&str], &[&str]); 2] =
+    [(&["clusters", "[]"], &["assignee", "tags", "verdict"]), (&["identical", "[]"], &["verdict"])];
 
 fn write_value(value: &Value, place: &[&str], out: &mut String) {
     match value {
@@ -149,7 +152,8 @@ fn write_value(value: &Value, place: &[&str], out: &mut String) {
             let mut fields: Vec<_> = fields.iter().collect();
             fields.sort_unstable_by_key(|(name, _)| *name);
             fields.retain(|(name, _)| place != ["scan"] || !LEFT_OUT.contains(&name.as_str()));
-            fields.retain(|(name, _)| name.as_str() != DECIDED.1 || !DECIDED.0.contains(&place));
+            let decided = DECIDED.iter().find(|(of, _)| *of == place).map_or(&[][..], |(_, names)| names);
+            fields.retain(|(name, _)| !decided.contains(&name.as_str()));
             out.push('{');
             for (number, (name, field)) in fields.into_iter().enumerate() {
                 out.push_str(if number > 0 { "," } else { "" });

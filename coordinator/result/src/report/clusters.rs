@@ -6,6 +6,7 @@ use rusqlite::{Row, params};
 
 use super::{ClusterDocument, ClusterSection, FamilyRow, LinkRow, Located, Ratio, Report, hex, located, reversed};
 use crate::error::Error;
+use cognate_storage::verdict::Labels;
 
 impl Report {
     /// Number of clusters of a view, by its place among [`Report::views`].
@@ -54,7 +55,9 @@ impl Report {
         let place = |content: i64| members.iter().position(|member| member.content == content).unwrap_or(0);
         let links = self.links(id, &members)?;
         let families = self.families(id, &members)?;
+        let Labels { tags, assignee } = self.labels_of(row.get(10)?, row.get_ref(1)?.as_str()?);
         Ok(ClusterSection {
+            assignee,
             families,
             frame_links: Some(row.get(12)?).filter(|links| *links > 0),
             id: row.get(1)?,
@@ -69,6 +72,7 @@ impl Report {
             representative: place(row.get(4)?),
             rests_on_frame: row.get::<_, bool>(13)?.then_some(true),
             sites: self.sites_of(&members),
+            tags: tags.into_iter().collect(),
             total_bytes: row.get(5)?,
             verdict: self.verdict_of_cluster(row.get(10)?, row.get_ref(1)?.as_str()?),
             view: self.view(row.get(10)?),

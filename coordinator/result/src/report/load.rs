@@ -8,6 +8,7 @@ use rusqlite::Row;
 
 use super::{Ratio, Report, hex, is_recognised, path_of, time};
 use crate::error::Error;
+use cognate_storage::verdict::Labels;
 
 /// A content, shown as its first document.
 #[derive(Clone, Debug)]
@@ -56,6 +57,10 @@ pub struct NearGroup {
     pub principal: bool,
     /// Resemblance to that one, if the two are linked.
     pub similarity: Option<Ratio>,
+    /// The verdict on the cluster, if it holds and the report is joined with verdicts.
+    pub verdict: Option<&'static str>,
+    /// The labels of the cluster, if the report is joined with labels.
+    pub labels: Labels,
 }
 
 /// The group of a content: the number of its cluster, and its relation to the representative.
@@ -65,16 +70,24 @@ struct Near {
     similarity: Option<Ratio>,
 }
 
+/// What the rows of a cluster repeat.
+struct Named {
+    id: String,
+    verdict: Option<&'static str>,
+    labels: Labels,
+}
+
 #[derive(Default)]
 struct Groups {
-    names: HashMap<i64, String>,
+    names: HashMap<i64, Named>,
     of: HashMap<i64, Near>,
 }
 
 impl Groups {
     fn of(report: &Report) -> rusqlite::Result<Groups> {
         let mut groups = Groups::default();
-        let mut statement = report.connection.prepare("SELECT id, name, representative FROM cluster ORDER BY id")?;
+        let mut statement =
+            report.connection.prepare("SELECT id, name, representative, layer FROM cluster ORDER BY id")?;
         let mut rows = statement.query([])?;
         while let Some(row) = rows.next()? {
             let (cluster, name, representative): (i64, String, i64) = (row.get(0)?, row.get(1)?, row.get(2)?);
@@ -92,15 +105,24 @@ impl Groups {
                 let similarity = similarity.remove(&content).flatten();
                 groups.of.insert(content, Near { cluster, principal: content == representative, similarity });
             }
-            groups.names.insert(cluster, name);
+            let layer = row.get(3)?;
+            let verdict = report.verdict_of_cluster(layer, &name).filter(|verdict| verdict.changed.is_none());
+            let labels = report.labels_of(layer, &name);
+            groups.names.insert(cluster, Named { id: name, verdict: verdict.map(|verdict| verdict.verdict), labels });
         }
         Ok(groups)
     }
 
     fn group_of(&self, content: Option<i64>) -> Option<NearGroup> {
         let near = self.of.get(&content?)?;
-        let id = self.names.get(&near.cluster)?.clone();
-        Some(NearGroup { id, principal: near.principal, similarity: near.similarity })
+        let Named { id, verdict, labels } = self.names.get(&near.cluster)?;
+        Some(NearGroup {
+            id: id.clone(),
+            principal: near.principal,
+            similarity: near.similarity,
+            verdict: *verdict,
+            labels: labels.clone(),
+        })
     }
 }
 

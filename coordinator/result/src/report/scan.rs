@@ -37,14 +37,17 @@ impl Report {
         let precision: Option<String> = self.one("SELECT precision FROM layer ORDER BY number", |row| row.get(0))?;
         let fine = self.fine()?;
         let selection = self.selection()?;
+        let estimates = self.sampled_overlap(selection.as_ref().and_then(|selection| selection.sample_percent))?;
         let parties: u64 = self.one("SELECT count(DISTINCT party) FROM root", |row| row.get(0))?;
         self.one("SELECT * FROM scan", |row| {
             let keyed: bool = row.get("keyed")?;
             Ok(ScanSection {
                 across_only: row.get("across_only")?,
+                chosen: self.chosen.clone(),
                 chunk_bytes: row.get("chunk_bytes")?,
                 cluster: row.get("cluster")?,
                 digest: None,
+                estimates,
                 fine,
                 id: Some(row.get("id")?),
                 keyed,
@@ -82,6 +85,7 @@ impl Report {
                 "include" => selection.include.push(value),
                 "exclude" => selection.exclude.push(value),
                 "size_max" => selection.size_max_bytes = value.parse().ok(),
+                "sample" => selection.sample_percent = value.parse().ok(),
                 "follow" => selection.follow = Some(true),
                 _ => {}
             }

@@ -75,6 +75,11 @@ impl Report {
         self.slice.as_deref()
     }
 
+    /// True unless it is the complete report: it is a site's slice, or limited to clusters that people chose.
+    pub fn is_part(&self) -> bool {
+        self.slice.is_some() || self.chosen.is_some()
+    }
+
     /// True if a document or row of this site is listed.
     pub(super) fn lists(&self, site: &str) -> bool {
         self.slice.as_deref().is_none_or(|slice| slice == site)

@@ -49,7 +49,7 @@ impl Report {
     /// # Errors
     /// Fails if the file cannot be read.
     pub fn tree(&self, (site, repository): (&str, &str), folder: &[u8]) -> Result<(Vec<TreeEntry>, bool), Error> {
-        if self.roots.len() != 2 || self.slice.is_some() {
+        if self.roots.len() != 2 || self.is_part() {
             return Ok((Vec::new(), false));
         }
         let sql = "SELECT id FROM root WHERE site = ?1 AND repository = ?2";

@@ -1,10 +1,10 @@
-//! Verdicts, next to their subjects. They are no part of the result: the digest leaves them out.
+//! Verdicts and labels, next to their subjects. They are no part of the result: the digest leaves them out.
 
-use cognate_proto::v1::{SubjectKind, VerdictState};
+use cognate_proto::v1::{SubjectKind, Verdict, VerdictState};
 use serde::Serialize;
 
 use super::{Located, Report, path_of, time};
-use cognate_storage::verdict::word;
+use cognate_storage::verdict::{Labels, word};
 
 /// Place of a document: its site, its repository, its path as it is written, and true if that is escaped.
 pub(super) type PlaceKey = (String, String, String, bool);
@@ -27,13 +27,20 @@ pub struct VerdictSection {
 }
 
 impl Report {
-    /// Adds the verdicts on clusters and identical sets, as the coordinator has them for this result; also
+    /// Adds the verdicts on clusters and identical sets, and the labels of clusters, as the coordinator has them for this result; also
     /// to plans.
     pub fn set_verdicts(&mut self, states: impl IntoIterator<Item = VerdictState>) {
         self.has_verdicts = true;
         for state in states {
             let verdict = state.verdict();
             let Some(subject) = state.subject else { continue };
+            let labels = Labels { tags: state.tags.into_iter().collect(), assignee: state.assignee };
+            if !labels.is_empty() {
+                self.labels.insert((subject.view.clone(), subject.id.clone()), labels);
+            }
+            if verdict == Verdict::Unspecified {
+                continue;
+            }
             let section = VerdictSection {
                 by: state.by,
                 changed: Some(state.changed).filter(|why| !why.is_empty()),
@@ -80,6 +87,15 @@ impl Report {
         }
         let view = self.views.get(layer).cloned().unwrap_or_default();
         self.verdicts.get(&(true, view, id.to_owned())).cloned()
+    }
+
+    /// The labels of a cluster.
+    pub(crate) fn labels_of(&self, layer: usize, id: &str) -> Labels {
+        if self.labels.is_empty() {
+            return Labels::default();
+        }
+        let view = self.views.get(layer).cloned().unwrap_or_default();
+        self.labels.get(&(view, id.to_owned())).cloned().unwrap_or_default()
     }
 
     pub(crate) fn verdict_of_set(&self, tier: &str, id: &str) -> Option<VerdictSection> {

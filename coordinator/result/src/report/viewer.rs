@@ -123,6 +123,7 @@ impl Viewer {
         // Patterns may name folders of another party.
         if self.is_bound() && !sites.iter().all(|row| is_own(&row.site)) {
             scan.selection = None;
+            scan.estimates.clear();
         }
         self.missing(&mut scan.missing, is_own);
     }

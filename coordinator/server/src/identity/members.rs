@@ -10,7 +10,7 @@ use std::time::{Duration, SystemTime};
 
 use cognate_proto::identity::{CertificateInfo, Credential, Membership, key_words};
 use cognate_proto::invitation::Invitation;
-use cognate_proto::name::{PartyName, SiteName};
+use cognate_proto::name::{PartyName, SiteName, one_line};
 use cognate_proto::v1::{self, MemberKind, MemberStatus, Role};
 use rcgen::PublicKeyData as _;
 use tokio::sync::watch;
@@ -19,12 +19,14 @@ use zeroize::Zeroizing;
 use super::authority::{random, unix};
 use super::{Authority, Identity, Operator, PeerInfo, Refusal, Refusals, signing_request_key};
 use crate::error::Error;
-use cognate_storage::journal::{Certified, Event, Invited, MemberName, What};
+use cognate_storage::journal::{Certified, Event, Invited, MemberName, PartyNamed, What};
 use cognate_storage::store::{MemberRow, Store};
 
 /// The validity of an invitation unless set otherwise, and at most.
 const INVITATION_VALID: Duration = Duration::from_secs(24 * 60 * 60);
 const INVITATION_VALID_MAX: Duration = Duration::from_secs(30 * 24 * 60 * 60);
+/// The longest full name of a party.
+const FULL_NAME_CHARS_MAX: usize = 100;
 /// After so many wrong secrets an invitation is locked, for so many seconds.
 const ATTEMPTS: u32 = 5;
 const LOCKED_SECONDS: i64 = 15 * 60;
@@ -326,6 +328,23 @@ impl Members {
         let _changing = self.lock();
         self.record("", What::Admitted(membership.into()))?;
         self.record("", What::Certified(certified))
+    }
+
+    /// Gives a party a full name for people, or with an empty one takes it away.
+    ///
+    /// # Errors
+    /// Fails if no site has the party, the name is too long, or the journal cannot be written.
+    pub fn name_party(&self, party: &str, full_name: &str, by: &str) -> Result<(), Error> {
+        let full_name = one_line(full_name.trim());
+        if full_name.chars().count() > FULL_NAME_CHARS_MAX {
+            return Err(Error::Invalid(format!("`full_name`: at most {FULL_NAME_CHARS_MAX} characters")));
+        }
+        let _changing = self.lock();
+        let is_its = |row: &MemberRow| row.membership.as_ref().is_some_and(|membership| membership.party == party);
+        if !self.store.members(MemberKind::Site)?.iter().any(is_its) {
+            return Err(Error::UnknownMember(format!("no site of party `{}` was invited", one_line(party))));
+        }
+        self.record(by, What::PartyNamed(PartyNamed { party: party.to_owned(), full_name }))
     }
 
     /// Shuts a member out: its calls are refused and its streams end from now on. Its open invitation ends as well.

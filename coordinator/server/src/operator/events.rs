@@ -7,7 +7,7 @@ use super::OperatorService;
 use crate::error::Error;
 use cognate_storage::journal::{Action, Event, What};
 use cognate_storage::store::ScanStep;
-use cognate_storage::verdict::word;
+use cognate_storage::verdict::{change_words, word};
 
 const COUNT: usize = 100;
 const COUNT_MAX: usize = 1000;
@@ -66,6 +66,7 @@ fn words(what: &What) -> (&'static str, String, String) {
             (action, scanned(scan.id), scan.row.failure.clone())
         }
         What::ScanNamed(named) => ("named", scanned(named.id), named.name.clone()),
+        What::PartyNamed(named) => ("named", format!("party {}", named.party), named.full_name.clone()),
         What::ScanDeleted(id) => ("deleted", scanned(*id), none()),
         What::Profile(profile) => ("saved", format!("profile {}", profile.name), none()),
         What::ProfileRemoved(name) => ("removed", format!("profile {name}"), none()),
@@ -79,7 +80,9 @@ fn words(what: &What) -> (&'static str, String, String) {
                 count => format!("{count} subjects"),
             };
             let detail = [decision.note.as_str(), decision.filter.as_str()].join(" ").trim().to_owned();
-            ("decided", format!("{} about {about} of {}", word(decision.verdict()), scanned(decision.scan)), detail)
+            let decided = decision.label.as_ref().map_or_else(|| word(decision.verdict()).to_owned(), change_words);
+            let action = if decision.label.is_some() { "labelled" } else { "decided" };
+            (action, format!("{decided} about {about} of {}", scanned(decision.scan)), detail)
         }
         What::FilterSaved(filter) => ("saved", format!("filter {}", filter.name), filter.query.clone()),
         What::SampleDrawn(sample) => (

@@ -65,6 +65,7 @@ impl Verdicts {
                 decided,
                 party: browse.party().unwrap_or_default().to_owned(),
                 is_bound: reader.party.is_some(),
+                label: None,
             };
             match part {
                 0 => self.records.record(What::Decided(decision), by)?,

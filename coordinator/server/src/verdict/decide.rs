@@ -1,10 +1,10 @@
-//! Setting verdicts, and undoing them.
+//! Setting verdicts and labels, and undoing them.
 
 use cognate_proto::limits::TEXT_BYTES_MAX;
 use cognate_proto::name::{ScanId, one_line};
 use cognate_proto::v1;
 
-use cognate_storage::verdict::{ActionRow, Decision, Undone, word};
+use cognate_storage::verdict::{ActionRow, Decision, Undone, change_words, word};
 
 use super::{Verdicts, refused};
 use crate::error::Error;
@@ -17,11 +17,13 @@ pub(super) const OF_A_PART: usize = 4096;
 const SUBJECTS_MAX: usize = 10_000;
 const FILTER_BYTES_MAX: usize = 4096;
 
-/// A request to set a verdict.
+/// A request to set a verdict, or to change labels.
 #[derive(Debug)]
 pub struct VerdictRequest {
     pub(crate) scan: ScanId,
+    /// Unspecified for labels.
     pub(crate) verdict: v1::Verdict,
+    pub(crate) label: Option<v1::LabelChange>,
     pub(crate) note: String,
     pub(crate) about: About,
 }
@@ -39,9 +41,15 @@ impl VerdictRequest {
     /// Checks a request.
     pub(crate) fn from_wire(request: v1::SetVerdictsRequest) -> Result<VerdictRequest, Error> {
         let verdict = request.verdict();
-        let v1::SetVerdictsRequest { scan, note, subjects, filter, expected, .. } = request;
-        if verdict == v1::Verdict::Unspecified {
-            return Err(refused("verdict", "say which"));
+        let v1::SetVerdictsRequest { scan, note, subjects, filter, expected, label, .. } = request;
+        match (verdict, &label) {
+            (v1::Verdict::Unspecified, None) => return Err(refused("verdict", "say which")),
+            (v1::Verdict::Unspecified, Some(_)) | (_, None) => {}
+            (_, Some(_)) => return Err(refused("label", "a verdict and labels are two decisions")),
+        }
+        let label = label.map(super::label::checked).transpose()?;
+        if label.is_some() && subjects.iter().any(|subject| subject.kind() != v1::SubjectKind::Cluster) {
+            return Err(refused("label", "only clusters have labels"));
         }
         if note.len() > TEXT_BYTES_MAX {
             return Err(refused("note", "it is too long"));
@@ -60,7 +68,7 @@ impl VerdictRequest {
             "all" => About::Filter(Box::default(), expected),
             filter => About::Filter(Box::new(filter.parse()?), expected),
         };
-        Ok(VerdictRequest { scan: ScanId(scan), verdict, note: one_line(&note), about })
+        Ok(VerdictRequest { scan: ScanId(scan), verdict, label, note: one_line(&note), about })
     }
 }
 
@@ -103,6 +111,7 @@ impl Verdicts {
         };
         let action = self.records.store.next_number()?;
         let subjects = decided.len() as u64;
+        let mut decisions = Vec::new();
         for (part, decided) in decided.chunks(OF_A_PART).enumerate() {
             let decision = Decision {
                 action,
@@ -114,13 +123,21 @@ impl Verdicts {
                 decided: decided.to_vec(),
                 party: party.clone().unwrap_or_default(),
                 is_bound: reader.party.is_some(),
+                label: request.label.clone(),
             };
-            match part {
+            self.check_tags(&decision)?;
+            decisions.push(decision);
+        }
+        for decision in decisions {
+            match decision.part {
                 0 => self.records.record(What::Decided(decision), by)?,
                 _ => self.records.record_part(What::Decided(decision), by)?,
             }
         }
-        tracing::info!(action, by, subjects, verdict = word(request.verdict), "a verdict is set");
+        match &request.label {
+            None => tracing::info!(action, by, subjects, verdict = word(request.verdict), "a verdict is set"),
+            Some(change) => tracing::info!(action, by, subjects, change = change_words(change), "labels are changed"),
+        }
         Ok((action, subjects))
     }
 
@@ -187,6 +204,7 @@ impl Verdicts {
                     filter: row.filter,
                     undone_by: row.undone_by,
                     undone: row.undone,
+                    label: row.label,
                 }),
             }
         }

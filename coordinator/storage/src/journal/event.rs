@@ -19,7 +19,7 @@ pub struct Event {
     /// The change itself; none: a later version wrote a kind of event that this one does not know.
     #[prost(
         oneof = "What",
-        tags = "3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 15, 16, 17, 18, 30, 31, 32, 33, 34, 35, 40, 50, 51, 52, 53, 54, 60, 61, 62, 63, 64, \
+        tags = "3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 15, 16, 17, 18, 19, 30, 31, 32, 33, 34, 35, 40, 50, 51, 52, 53, 54, 60, 61, 62, 63, 64, \
                 65"
     )]
     pub what: Option<What>,
@@ -76,6 +76,9 @@ pub enum What {
     /// A scan has another name from now on, or none.
     #[prost(message, tag = "18")]
     ScanNamed(ScanNamed),
+    /// A party has another full name from now on, or none.
+    #[prost(message, tag = "19")]
+    PartyNamed(PartyNamed),
     /// Somebody decided about what a result shows.
     #[prost(message, tag = "30")]
     Decided(Decision),
@@ -280,4 +283,15 @@ pub struct ScanNamed {
     /// One line, or empty.
     #[prost(string, tag = "2")]
     pub name: String,
+}
+
+/// What a party is called in full from now on.
+#[derive(Clone, PartialEq, prost::Message)]
+pub struct PartyNamed {
+    /// The name of the party.
+    #[prost(string, tag = "1")]
+    pub party: String,
+    /// One line, or empty.
+    #[prost(string, tag = "2")]
+    pub full_name: String,
 }

@@ -120,6 +120,10 @@ impl Store {
                 let Some(row) = self.scan(ScanId(*id))? else { return Ok(()) };
                 self.put(&Key::Scan(ScanId(*id)), &ScanRow { name: name.clone(), ..row })
             }
+            What::PartyNamed(named) => {
+                let key = Key::Party(named.party.clone());
+                if named.full_name.is_empty() { self.remove(&key) } else { self.put(&key, named) }
+            }
             What::ScanDeleted(id) => self.remove(&Key::Scan(ScanId(*id))),
             What::Profile(profile) => self.put(&Key::Profile(profile.name.clone()), profile),
             What::ProfileRemoved(name) => self.remove(&Key::Profile(name.clone())),

@@ -9,7 +9,7 @@ use super::value::{ActionPart, Value as _};
 use super::{Failure, Key, MemberRow, ScanRow, Store, Tree};
 use crate::error::Error;
 use crate::journal::{
-    ActionState, History, Journal, MemberName, MemberState, ScanEvent, VerdictLogged, VerdictState, What,
+    ActionState, History, Journal, MemberName, MemberState, PartyNamed, ScanEvent, VerdictLogged, VerdictState, What,
 };
 use crate::sample::SampleRow;
 use crate::verdict::{ActionRow, SavedFilter, VerdictRow};
@@ -136,6 +136,7 @@ fn event_of(key: Key, value: &[u8]) -> Option<What> {
         }
         Key::SavedFilter(_) => What::FilterSaved(SavedFilter::from_bytes(value)?),
         Key::Sample(_) => What::SampleDrawn(SampleRow::from_bytes(value)?),
+        Key::Party(_) => What::PartyNamed(PartyNamed::from_bytes(value)?),
         // No event makes these.
         Key::Schema
         | Key::Journal

@@ -10,7 +10,7 @@ use cognate_proto::scope::ScopeId;
 use cognate_proto::v1;
 
 use super::value::{ActionPart, Value as _, ValueType};
-use crate::journal::Position;
+use crate::journal::{PartyNamed, Position};
 use crate::rows::{IndexId, IndexRow, MemberRow, ScanRow, SeenRow, SlotKey, SlotRow, WatchedRow};
 use crate::sample::SampleRow;
 use crate::verdict::{self, ActionRow, SavedFilter, VerdictRow};
@@ -36,6 +36,7 @@ pub(super) enum Tree {
     VerdictLog,
     SavedFilters,
     Samples,
+    Parties,
 }
 
 /// The record that a row comes from, which decides how long it lives.
@@ -53,7 +54,7 @@ pub(super) enum Lifetime {
 
 impl Tree {
     /// All trees, each at the position of its discriminant.
-    pub(super) const ALL: [Tree; 18] = [
+    pub(super) const ALL: [Tree; 19] = [
         Tree::Meta,
         Tree::Members,
         Tree::Seen,
@@ -72,6 +73,7 @@ impl Tree {
         Tree::VerdictLog,
         Tree::SavedFilters,
         Tree::Samples,
+        Tree::Parties,
     ];
 
     /// The name under which sled knows the tree.
@@ -95,6 +97,7 @@ impl Tree {
             Tree::VerdictLog => "verdict_log",
             Tree::SavedFilters => "saved_filter",
             Tree::Samples => "sample",
+            Tree::Parties => "party",
         }
     }
 
@@ -108,7 +111,7 @@ impl Tree {
                 Lifetime::Journal
             }
             Tree::Templates | Tree::Verdicts | Tree::VerdictActions | Tree::VerdictLog => Lifetime::Journal,
-            Tree::SavedFilters | Tree::Samples => Lifetime::Journal,
+            Tree::SavedFilters | Tree::Samples | Tree::Parties => Lifetime::Journal,
         }
     }
 }
@@ -158,6 +161,8 @@ pub(super) enum Key {
     SavedFilter(String),
     /// Tree `sample`, for ever. Key: number (u64). Value: [`SampleRow`].
     Sample(u64),
+    /// Tree `party`, until the full name is removed. Key: name of the party. Value: [`PartyNamed`].
+    Party(String),
 }
 
 impl Key {
@@ -181,6 +186,7 @@ impl Key {
             Key::VerdictLog(_) => Tree::VerdictLog,
             Key::SavedFilter(_) => Tree::SavedFilters,
             Key::Sample(_) => Tree::Samples,
+            Key::Party(_) => Tree::Parties,
         }
     }
 
@@ -207,6 +213,7 @@ impl Key {
             Key::VerdictLog(_) => ValueType::of::<ActionPart>(),
             Key::SavedFilter(_) => ValueType::of::<SavedFilter>(),
             Key::Sample(_) => ValueType::of::<SampleRow>(),
+            Key::Party(_) => ValueType::of::<PartyNamed>(),
         }
     }
 
@@ -218,9 +225,12 @@ impl Key {
             Key::Member(kind, name) => [&[kind_byte(*kind)], name.as_bytes()].concat(),
             Key::Seen(site) => site.as_str().as_bytes().to_vec(),
             Key::Slot(slot) | Key::Used(slot) => slot_bytes(slot),
-            Key::Profile(name) | Key::Schedule(name) | Key::Watch(name) | Key::Case(name) | Key::SavedFilter(name) => {
-                name.as_bytes().to_vec()
-            }
+            Key::Profile(name)
+            | Key::Schedule(name)
+            | Key::Watch(name)
+            | Key::Case(name)
+            | Key::SavedFilter(name)
+            | Key::Party(name) => name.as_bytes().to_vec(),
             Key::Watched(watch, site, repository) => ended_by_0([watch, site.as_str(), repository.as_str()]),
             Key::Index(IndexId(number))
             | Key::Scan(ScanId(number))
@@ -267,6 +277,7 @@ impl Key {
             Tree::VerdictLog => Key::VerdictLog(number()?),
             Tree::SavedFilters => Key::SavedFilter(text()?),
             Tree::Samples => Key::Sample(number()?),
+            Tree::Parties => Key::Party(text()?),
         })
     }
 }

@@ -1,5 +1,6 @@
 //! The members, sites and operators, and when sites were last heard of.
 
+use std::collections::BTreeMap;
 use std::panic::AssertUnwindSafe;
 use std::path::Path;
 
@@ -9,6 +10,7 @@ use cognate_proto::v1;
 use super::key::Lifetime;
 use super::{Key, MEMORY_BYTES, MemberRow, Prefix, SeenRow, Store, Tree, corrupt};
 use crate::error::Error;
+use crate::journal::PartyNamed;
 
 impl Store {
     /// The row of a member.
@@ -45,6 +47,23 @@ impl Store {
     /// The party of a site, also of one that was revoked: what it sent is still that party's.
     pub fn party_of_data(&self, site: &SiteName) -> Result<Option<PartyName>, Error> {
         self.party_in(self.member(v1::MemberKind::Site, site.as_str())?)
+    }
+
+    /// The name of a party in full, if it has one.
+    ///
+    /// # Errors
+    /// Fails if the store cannot be read.
+    pub fn full_name_of_party(&self, party: &str) -> Result<Option<String>, Error> {
+        Ok(self.get::<PartyNamed>(&Key::Party(party.to_owned()))?.map(|named| named.full_name))
+    }
+
+    /// The full names of all parties that have one, by their names.
+    ///
+    /// # Errors
+    /// Fails if the store cannot be read.
+    pub fn full_names_of_parties(&self) -> Result<BTreeMap<String, String>, Error> {
+        let named = self.values::<PartyNamed>(Prefix::all(Tree::Parties))?;
+        Ok(named.into_iter().map(|named| (named.party, named.full_name)).collect())
     }
 
     fn party_in(&self, row: Option<MemberRow>) -> Result<Option<PartyName>, Error> {

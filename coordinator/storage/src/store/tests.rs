@@ -158,6 +158,40 @@ fn store_that_knows_paris(folder: &Path) -> (Store, verdict::Key) {
     (store, key)
 }
 
+#[test]
+fn labels_outlast_any_number_of_later_decisions_and_the_last_of_them_can_be_taken_back() {
+    let folder = tempfile::tempdir().unwrap();
+    let store = opened(folder.path(), false).unwrap();
+    let key = verdict::Key::of_cluster("raw", &"ab".repeat(16)).unwrap();
+    let decide = |action: u64, verdict: v1::Verdict, label: Option<v1::LabelChange>| {
+        let decided = vec![Decided { key: key.0.to_vec(), ..Decided::default() }];
+        let decision = Decision { action, verdict: verdict.into(), decided, label, ..Decision::default() };
+        store.apply_decision(&decision, "anna", 1).unwrap();
+    };
+    let add = |tag: &str| v1::LabelChange { add: vec![tag.to_owned()], ..v1::LabelChange::default() };
+    let labels = || store.verdict(key).unwrap().unwrap().labels(|_| true);
+    decide(1, v1::Verdict::Keep, None);
+    let to_ben = v1::LabelChange { assignee: Some("ben".to_owned()), ..add("first") };
+    decide(2, v1::Verdict::Unspecified, Some(to_ben));
+    for action in 3..40 {
+        decide(action, v1::Verdict::Unspecified, Some(add(&format!("tag {action}"))));
+        let remove = vec![format!("tag {}", action - 1)];
+        decide(action + 100, v1::Verdict::Unspecified, Some(v1::LabelChange { remove, ..v1::LabelChange::default() }));
+    }
+    let row = store.verdict(key).unwrap().unwrap();
+    assert_eq!(row.entries.len(), 1 + 1 + 16, "{row:?}");
+    assert!(row.entries.iter().any(|entry| entry.verdict() == v1::Verdict::Keep), "the verdict is gone");
+    assert_eq!(labels().tags.into_iter().collect::<Vec<_>>(), ["first", "tag 39"]);
+    assert_eq!(labels().assignee, "ben");
+    store.apply_undone(139, "anna", 2).unwrap();
+    assert_eq!(labels().tags.into_iter().collect::<Vec<_>>(), ["first", "tag 38", "tag 39"]);
+    // Verdicts do not push labels out either.
+    for action in 200..240 {
+        decide(action, v1::Verdict::Done, None);
+    }
+    assert_eq!(labels().assignee, "ben");
+}
+
 /// State of site `paris` after an event: its generation, and true if it has a verdict.
 fn left_of_paris(what: impl Fn(MemberName) -> What, kind: v1::MemberKind) -> (u64, bool) {
     let folder = tempfile::tempdir().unwrap();

@@ -5,7 +5,7 @@ use std::any::TypeId;
 use cognate_proto::v1;
 use prost::Message as _;
 
-use crate::journal::Position;
+use crate::journal::{PartyNamed, Position};
 use crate::rows::{IndexRow, MemberRow, ScanRow, SeenRow, SlotRow, WatchedRow};
 use crate::sample::SampleRow;
 use crate::verdict::{ActionRow, SavedFilter, VerdictRow};
@@ -60,7 +60,19 @@ macro_rules! rows {
     )*};
 }
 
-rows!(MemberRow, SeenRow, SlotRow, IndexRow, ScanRow, WatchedRow, VerdictRow, ActionRow, SavedFilter, SampleRow);
+rows!(
+    MemberRow,
+    SeenRow,
+    SlotRow,
+    IndexRow,
+    ScanRow,
+    WatchedRow,
+    VerdictRow,
+    ActionRow,
+    SavedFilter,
+    SampleRow,
+    PartyNamed
+);
 rows!(v1::Profile, v1::Schedule, v1::Watch, v1::Case, v1::Template);
 
 macro_rules! numbers {

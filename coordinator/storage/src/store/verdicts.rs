@@ -3,15 +3,18 @@
 use std::sync::atomic::Ordering;
 
 use cognate_proto::name::SiteName;
+use cognate_proto::v1;
 
 use super::value::{ActionPart, Value as _};
 use super::{Key, Prefix, Store, Tree};
 use crate::error::Error;
-use crate::verdict::{self, ActionRow, Decision, SavedFilter, VerdictEntry, VerdictRow};
+use crate::verdict::{self, ActionRow, Decision, Labels, SavedFilter, VerdictEntry, VerdictRow};
 
 /// So many decisions about one subject can be taken back, one after the other. Each party has its own, so that nobody drops those of
 /// another.
 const ENTRIES_MAX: usize = 16;
+/// The action of the entry of earlier changes of labels, which cannot be taken back. No other entry has it.
+const MERGED: u64 = 0;
 
 impl Store {
     /// Takes a part of a decision in.
@@ -33,16 +36,9 @@ impl Store {
                 decided: decided.clone(),
                 party: decision.party.clone(),
                 is_bound: decision.is_bound,
+                label: decision.label.clone(),
             });
-            let is_own = |entry: &VerdictEntry| {
-                entry.is_bound == decision.is_bound && (!entry.is_bound || entry.party == decision.party)
-            };
-            let mut too_many = row.entries.iter().filter(|entry| is_own(entry)).count().saturating_sub(ENTRIES_MAX);
-            row.entries.retain(|entry| {
-                let is_dropped = too_many > 0 && is_own(entry);
-                too_many -= usize::from(is_dropped);
-                !is_dropped
-            });
+            shorten(&mut row, decision);
             self.put(&key, &row)?;
         }
         let row = ActionRow {
@@ -55,6 +51,7 @@ impl Store {
             keys,
             undone_by: String::new(),
             undone: 0,
+            label: decision.label.clone(),
         };
         let part = ActionPart { action: decision.action, part: decision.part };
         self.put(&Key::VerdictAction(part), &row)?;
@@ -152,6 +149,50 @@ impl Store {
         }
         Ok(())
     }
+}
+
+/// Leaves the latest decisions of those who made this one. Earlier verdicts are dropped; earlier changes of labels become one,
+/// since all of them together make the labels.
+fn shorten(row: &mut VerdictRow, decision: &Decision) {
+    let is_own = |entry: &VerdictEntry| {
+        entry.is_bound == decision.is_bound
+            && (!entry.is_bound || entry.party == decision.party)
+            && entry.label.is_some() == decision.label.is_some()
+            && entry.action != MERGED
+    };
+    let too_many = row.entries.iter().filter(|entry| is_own(entry)).count().saturating_sub(ENTRIES_MAX);
+    for _ in 0..too_many {
+        let Some(place) = row.entries.iter().position(is_own) else { return };
+        let dropped = row.entries.remove(place);
+        let Some(change) = dropped.label.clone() else { continue };
+        let is_merged = |entry: &&mut VerdictEntry| {
+            entry.action == MERGED && entry.is_bound == dropped.is_bound && entry.party == dropped.party
+        };
+        match row.entries.iter_mut().find(is_merged) {
+            Some(merged) => {
+                merged.label = merged.label.take().map(|earlier| joined(earlier, &change));
+                merged.decided = dropped.decided;
+            }
+            // It is before all others, as what it has was done before them.
+            None => {
+                let place = row.entries.iter().take_while(|entry| entry.action == MERGED).count();
+                row.entries.insert(place, VerdictEntry { action: MERGED, ..dropped });
+            }
+        }
+    }
+}
+
+/// The change that does the same as one after the other.
+fn joined(earlier: v1::LabelChange, later: &v1::LabelChange) -> v1::LabelChange {
+    let mut labels = Labels::default();
+    labels.change(&earlier);
+    labels.change(later);
+    let mut remove: Vec<String> = earlier.remove.into_iter().chain(later.remove.iter().cloned()).collect();
+    remove.retain(|tag| !labels.tags.contains(tag));
+    remove.sort();
+    remove.dedup();
+    let assignee = later.assignee.clone().or(earlier.assignee);
+    v1::LabelChange { add: labels.tags.into_iter().collect(), remove, assignee }
 }
 
 fn action_part(key: Key) -> Option<ActionPart> {

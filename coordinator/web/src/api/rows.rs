@@ -11,6 +11,7 @@ use serde::Serialize;
 pub(super) struct SiteRow {
     last_heard: Option<String>,
     party: String,
+    party_full_name: Option<String>,
     repositories: Vec<RepositoryRow>,
     site: String,
     state: &'static str,
@@ -55,6 +56,7 @@ pub(super) struct ScanRow {
     origin: Option<String>,
     repositories: Vec<ProgressRow>,
     result_bytes: u64,
+    sample: Option<u32>,
     size_max: Option<u64>,
     started: Option<String>,
     status: &'static str,
@@ -84,6 +86,7 @@ impl SiteRow {
             repositories: own.map(RepositoryRow::from).collect(),
             state: crate::sites::state(member),
             party: membership.party,
+            party_full_name: some(&member.party_full_name),
             site: membership.name,
         }
     }
@@ -136,6 +139,7 @@ impl From<&v1::ScanState> for ScanRow {
             origin: some(&options.origin),
             repositories: state.repositories.iter().map(ProgressRow::from).collect(),
             result_bytes: state.result_bytes,
+            sample: options.sample_percent,
             size_max: options.size_max_bytes,
             started: time(state.started),
             status: crate::scans::status(state.status()),

@@ -15,7 +15,7 @@ use cognate_result::marks::Mark;
 use cognate_result::report::Ratio;
 use cognate_server::Error;
 use cognate_storage::store::Store;
-use cognate_storage::verdict::sixteen;
+use cognate_storage::verdict::{Labels, sixteen};
 
 /// Links that are listed; the others are in the picture and in the exports.
 const LINKS: usize = 100;
@@ -57,6 +57,7 @@ pub(super) struct MemberView {
 pub(super) struct Detail {
     pub(super) cluster: ClusterPage,
     pub(super) mark: Option<Mark>,
+    pub(super) labels: Labels,
     pub(super) members: Vec<MemberView>,
     /// Of a group.
     pub(super) map: Option<OverlapMap>,
@@ -98,6 +99,7 @@ impl Detail {
         };
         let Some(cluster) = browse.cluster(row.number, &wanted)? else { return Ok(None) };
         let mark = browse.mark_of_cluster(store, &cluster.cluster)?;
+        let labels = browse.labels_of_cluster(row.number)?;
         let members = members(browse, store, &cluster)?;
         let (map, pair) = match cluster.members.total {
             2 => (None, compared(person, browse, id, &cluster)?),
@@ -113,6 +115,7 @@ impl Detail {
             graph: Graph::of(&cluster, query.threshold * 100),
             paging,
             mark,
+            labels,
             members,
             map,
             pair,

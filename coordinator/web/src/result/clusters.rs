@@ -5,10 +5,10 @@ use cognate_proto::name::ScanId;
 use super::Paging;
 use crate::{Again, Fields};
 use cognate_result::browse::{Browse, ClusterFilter, ClusterRow, Sort, VerdictWanted, Window};
-use cognate_result::marks::Mark;
+use cognate_result::marks::{LabelInUse, Mark};
 use cognate_server::Error;
 use cognate_storage::store::Store;
-use cognate_storage::verdict::SavedFilter;
+use cognate_storage::verdict::{Labels, SavedFilter};
 
 /// The orders that the form offers: the column, and its name for people.
 const ORDERS: [(&str, &str); 14] = [
@@ -80,6 +80,7 @@ impl ListQuery {
 pub(super) struct ListRow {
     pub(super) row: ClusterRow,
     pub(super) mark: Option<Mark>,
+    pub(super) labels: Labels,
     pub(super) address: String,
 }
 
@@ -114,6 +115,8 @@ pub(super) struct ListPane {
     pub(super) paging: Paging,
     pub(super) sites: Vec<String>,
     pub(super) has_views: bool,
+    /// The tags and the people of clusters, which forms suggest.
+    pub(super) in_use: Vec<LabelInUse>,
     pub(super) fields: Fields,
     pub(super) asked: ListQuery,
     /// The address of this page of the list.
@@ -132,6 +135,7 @@ pub(super) struct Rows {
     pub(super) total: u64,
     pub(super) sites: Vec<String>,
     pub(super) has_views: bool,
+    pub(super) in_use: Vec<LabelInUse>,
 }
 
 /// The clusters before and after one in its list.
@@ -157,10 +161,12 @@ pub(super) fn rows(browse: &Browse, store: &Store, id: ScanId, asked: &ListQuery
     let mut rows = Vec::new();
     for row in page.rows {
         let mark = browse.mark_of_cluster(store, &row)?;
-        rows.push(ListRow { address: asked.address(id, &row), row, mark });
+        let labels = browse.labels_of_cluster(row.number)?;
+        rows.push(ListRow { address: asked.address(id, &row), row, mark, labels });
     }
     let has_views = browse.report().views().len() > 1;
-    Ok(Rows { rows, total: page.total, sites: browse.sites().to_vec(), has_views })
+    let in_use = browse.labels_in_use()?;
+    Ok(Rows { rows, total: page.total, sites: browse.sites().to_vec(), has_views, in_use })
 }
 
 impl ListPane {
@@ -175,12 +181,13 @@ impl ListPane {
             (false, true) => format!("{}{}", paging.address, asked.number + 1),
             _ => String::new(),
         };
-        let Rows { rows, sites, has_views, .. } = found;
+        let Rows { rows, sites, has_views, in_use, .. } = found;
         ListPane {
             rows,
             paging,
             sites,
             has_views,
+            in_use,
             fields,
             asked,
             here,
@@ -196,6 +203,17 @@ impl ListPane {
         self.fields.text(name).unwrap_or_default()
     }
 
+    /// The part of the filter to which an export can be limited, as a query; empty: none.
+    pub(super) fn choice(&self) -> String {
+        let ClusterFilter { verdict, tags, assignee, .. } = self.asked.filter.clone();
+        ClusterFilter { verdict, tags, assignee, ..ClusterFilter::default() }.to_query()
+    }
+
+    /// The tags of the filter, and an empty one for another.
+    pub(super) fn tags(&self) -> impl Iterator<Item = &str> {
+        self.asked.filter.tags.iter().map(String::as_str).chain([""])
+    }
+
     pub(super) fn has_site(&self, site: &str) -> bool {
         self.asked.filter.sites.iter().any(|known| known == site)
     }
@@ -206,6 +224,8 @@ impl ListPane {
             "site",
             "across",
             "relation",
+            "tag",
+            "assignee",
             "view",
             "frame",
             "least",

@@ -24,7 +24,7 @@ pub(super) fn routes() -> Router<Pages> {
 }
 
 /// The fields of the filter; errors that name none are about the first.
-const FILTERS: [&str; 20] = [
+const FILTERS: [&str; 22] = [
     "path",
     "verdict",
     "sort",
@@ -44,6 +44,8 @@ const FILTERS: [&str; 20] = [
     "change",
     "from",
     "to",
+    "tag",
+    "assignee",
     "site",
 ];
 

@@ -15,6 +15,7 @@ use crate::{Again, Fields, Page, PageError, Pages, Person, Shown, filters, html,
 use cognate_export::expected::precision;
 use cognate_export::human;
 use cognate_result::browse::{Bulk, BulkRule, ClusterFilter, ClusterRow, Progress, VerdictWanted};
+use cognate_result::marks::LabelInUse;
 use cognate_result::plan::{Keep, Rule};
 use cognate_result::report::SampleSection;
 use cognate_server::Error;
@@ -40,6 +41,8 @@ struct Review {
     progress: Progress,
     filters: Vec<FilterRow>,
     samples: Vec<SampleView>,
+    /// The people to whom single clusters are assigned.
+    people: Vec<LabelInUse>,
     places: Vec<String>,
     fields: Fields,
     /// The error in the form of a rule, or empty.
@@ -78,6 +81,13 @@ impl Preview {
 }
 
 impl Review {
+    /// The clusters that are left to a person.
+    fn open_of(&self, name: &str) -> String {
+        let verdict = Some(VerdictWanted::Open);
+        let filter = ClusterFilter { verdict, assignee: Some(name.to_owned()), ..ClusterFilter::default() };
+        format!("/scans/{}/clusters?{}", self.id, filter.to_query())
+    }
+
     fn value(&self, name: &str) -> &str {
         self.fields.text(name).unwrap_or_default()
     }
@@ -113,7 +123,7 @@ impl Forms {
 pub(super) async fn shown(person: Person, id: ScanId, forms: Forms) -> Shown {
     let Forms { rule: fields, problem, preview, drawing, assigning } = forms;
     let saved = saved_filters(&person)?;
-    let (progress, filters, places) = browsing(&person, id, &ClusterFilter::default(), move |browse, _| {
+    let (progress, filters, places, people) = browsing(&person, id, &ClusterFilter::default(), move |browse, _| {
         let mut rows = Vec::new();
         for saved in saved {
             let Ok(filter) = saved.query.parse::<ClusterFilter>() else { continue };
@@ -129,7 +139,9 @@ pub(super) async fn shown(person: Person, id: ScanId, forms: Forms) -> Shown {
             }
         }
         let roots = browse.report().sites()?.into_iter().map(|site| format!("{}/{}", site.site, site.repository));
-        Ok((browse.progress()?, rows, roots.collect()))
+        let mut people = browse.labels_in_use()?;
+        people.retain(|label| !label.is_tag);
+        Ok((browse.progress()?, rows, roots.collect(), people))
     })
     .await?;
     let asking = person.clone();
@@ -139,7 +151,8 @@ pub(super) async fn shown(person: Person, id: ScanId, forms: Forms) -> Shown {
     });
     let samples = samples.await?.into_iter().map(|section| SampleView { sentence: precision(&section), section });
     let (page, samples) = (person.page("scans"), samples.collect());
-    let page = Review { page, id, progress, filters, samples, places, fields, problem, preview, drawing, assigning };
+    let page =
+        Review { page, id, progress, filters, samples, people, places, fields, problem, preview, drawing, assigning };
     page.drawing.answered(page.assigning.answered(html(&page)))
 }
 

@@ -1,4 +1,4 @@
-//! Setting verdicts, undoing them, and their history.
+//! Setting verdicts and labels, undoing them, and their history.
 
 use askama::Template;
 use axum::Router;
@@ -19,6 +19,7 @@ use cognate_storage::verdict;
 pub(super) fn routes() -> Router<Pages> {
     Router::new()
         .route("/scans/{id}/verdicts", get(history).post(decide))
+        .route("/scans/{id}/labels", post(label))
         .route("/scans/{id}/verdicts/csv", get(history_csv))
         .route("/scans/{id}/verdicts/undo", post(undo))
         .route("/scans/{id}/filters/remove", post(remove_filter))
@@ -54,8 +55,14 @@ struct ActionView {
 }
 
 impl ActionView {
+    /// The verdict, or empty for a change of labels.
     fn word(&self) -> &'static str {
-        verdict::word(self.action.verdict())
+        if self.action.label.is_some() { "" } else { verdict::word(self.action.verdict()) }
+    }
+
+    /// The change of labels, or empty.
+    fn change(&self) -> String {
+        self.action.label.as_ref().map(verdict::change_words).unwrap_or_default()
     }
 
     fn scan(&self) -> ScanId {
@@ -106,7 +113,10 @@ async fn decisions(
         people.dedup();
         actions.retain(|action| {
             by.as_ref().is_none_or(|by| action.by == *by)
-                && word.as_ref().is_none_or(|word| verdict::word(action.verdict()) == word)
+                && word.as_ref().is_none_or(|word| match word.as_str() {
+                    "label" => action.label.is_some(),
+                    word => action.label.is_none() && verdict::word(action.verdict()) == word,
+                })
                 && (!is_of_scan || action.scan == id.0)
         });
         let more = actions.len().saturating_sub(count_max);
@@ -129,7 +139,7 @@ async fn history(person: Person, Path(id): Path<String>, fields: Fields) -> Show
 }
 
 /// The columns of the decisions for programs.
-const COLUMNS: [Column; 11] = [
+const COLUMNS: [Column; 12] = [
     column("action", "Action", Kind::Text, 8),
     column("time", "When", Kind::Text, 20),
     column("by", "Who", Kind::Text, 16),
@@ -141,6 +151,7 @@ const COLUMNS: [Column; 11] = [
     column("sites", "Sites", Kind::Text, 20),
     column("note", "Note", Kind::Text, 40),
     column("undone", "Taken back", Kind::Text, 20),
+    column("labels", "Labels", Kind::Text, 30),
 ];
 
 /// The same list as CSV: a row for each decision, with its first subject.
@@ -167,6 +178,7 @@ async fn history_csv(person: Person, Path(id): Path<String>, fields: Fields) -> 
                 name.sites.join(", ").into(),
                 action.note.as_str().into(),
                 undone.into(),
+                view.change().into(),
             ])?;
         }
         rows.finish()
@@ -211,35 +223,83 @@ async fn decide(person: Person, Path(id): Path<String>, fields: Fields) -> Shown
     let id = scan_id(&id)?;
     let word = fields.needed("verdict")?;
     let decided = verdict::parse(word).ok_or_else(|| PageError::invalid("`verdict`: there is no such verdict"))?;
-    let by_filter = fields.is_set("by_filter");
-    let subjects = if by_filter { Vec::new() } else { subjects(&fields)? };
-    if !by_filter && subjects.is_empty() {
+    let request = v1::SetVerdictsRequest { verdict: decided.into(), ..about(id, &fields)? };
+    if is_about_nothing(&request) {
         person.say("Nothing was selected, so no verdict was set.");
         return back(id, &fields);
     }
-    let filter = match (by_filter, fields.text("filter")) {
-        (false, _) => String::new(),
-        (true, None) => "all".to_owned(),
-        (true, Some(filter)) => filter.to_owned(),
-    };
-    let request = v1::SetVerdictsRequest {
-        scan: id.0,
-        verdict: decided.into(),
-        note: fields.text("note").unwrap_or_default().to_owned(),
-        subjects,
-        filter,
-        expected: if by_filter { fields.number("expected")? } else { None },
-    };
-    person.may("SetVerdicts")?;
-    let asking = person.clone();
-    let deciding = tokio::task::spawn_blocking(move || asking.pages.service.set_verdicts(&asking.operator, request));
-    let done = deciding.await.map_err(|_| PageError::internal("a page crashed: see the log"))??;
+    let done = set(&person, request).await?;
     // A script sent the request and continues by itself.
     if fields.is_set("quiet") {
         return Ok(done.action.to_string().into_response());
     }
     let count = human::count(done.subjects);
     person.say(format!("Decided about {count}: {word}. “Undo” (u) takes it back."));
+    back(id, &fields)
+}
+
+/// A decision of a form without what is decided: its subjects or its filter, and its note.
+fn about(id: ScanId, fields: &Fields) -> Result<v1::SetVerdictsRequest, PageError> {
+    let by_filter = fields.is_set("by_filter");
+    let filter = match (by_filter, fields.text("filter")) {
+        (false, _) => String::new(),
+        (true, None) => "all".to_owned(),
+        (true, Some(filter)) => filter.to_owned(),
+    };
+    Ok(v1::SetVerdictsRequest {
+        scan: id.0,
+        note: fields.text("note").unwrap_or_default().to_owned(),
+        subjects: if by_filter { Vec::new() } else { subjects(fields)? },
+        filter,
+        expected: if by_filter { fields.number("expected")? } else { None },
+        ..v1::SetVerdictsRequest::default()
+    })
+}
+
+fn is_about_nothing(request: &v1::SetVerdictsRequest) -> bool {
+    request.subjects.is_empty() && request.filter.is_empty()
+}
+
+async fn set(person: &Person, request: v1::SetVerdictsRequest) -> Result<v1::SetVerdictsResponse, PageError> {
+    person.may("SetVerdicts")?;
+    let asking = person.clone();
+    let deciding = tokio::task::spawn_blocking(move || asking.pages.service.set_verdicts(&asking.operator, request));
+    Ok(deciding.await.map_err(|_| PageError::internal("a page crashed: see the log"))??)
+}
+
+/// Changes the labels of clusters: tags with commas between them, and the person who is to look at them.
+async fn label(person: Person, Path(id): Path<String>, fields: Fields) -> Shown {
+    let id = scan_id(&id)?;
+    let tags = |name: &str| {
+        let of_fields = fields.all(name).flat_map(|text| text.split(','));
+        of_fields.map(str::trim).filter(|tag| !tag.is_empty()).map(str::to_owned).collect::<Vec<_>>()
+    };
+    let (was, is) = (fields.text("assignee_was"), fields.text("assignee"));
+    let assignee = match fields.is_set("unassign") {
+        true => Some(String::new()),
+        false => (was != is).then(|| is.unwrap_or_default().to_owned()),
+    };
+    let label = v1::LabelChange { add: tags("tag"), remove: tags("untag"), assignee };
+    let words = verdict::change_words(&label);
+    let request = v1::SetVerdictsRequest { label: Some(label), ..about(id, &fields)? };
+    if is_about_nothing(&request) || words.is_empty() {
+        person.say(match words.is_empty() {
+            true => "Type a tag, or the name of a person.",
+            false => "Nothing was selected, so no label was changed.",
+        });
+        return back(id, &fields);
+    }
+    match set(&person, request).await {
+        Ok(done) => {
+            let count = human::count(done.subjects);
+            person.say(format!("Labels of {count}: {words}. “Undo” (u) takes it back."));
+        }
+        // The page behind the form has the old labels; the notice above it says what is wrong with the new ones.
+        Err(error) if error.status == axum::http::StatusCode::BAD_REQUEST => {
+            person.say(format!("No label was changed: {}.", error.message.trim_end_matches('.')));
+        }
+        Err(error) => return Err(error),
+    }
     back(id, &fields)
 }
 

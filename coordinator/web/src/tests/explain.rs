@@ -32,7 +32,7 @@ async fn two_documents_are_laid_side_by_side_and_no_name_of_theirs_acts() {
             assert!(!shown.contains(act), "{a} {b} has {act}: {shown}");
         }
     }
-    for (a, b) in [("a/main/none", "b/main/archive/three.txt"), ("a", "b"), ("a/main/drafts/one.txt", "")] {
+    for (a, b) in [("a/main/none", "b/main/archive/three.txt"), ("a", "b"), ("a/main/drafts/one.txt", "-")] {
         let answer = browser.get(&address(a, b)).await;
         assert_eq!(answer.status, StatusCode::NOT_FOUND, "{a} {b}: {}", answer.body);
     }

@@ -28,7 +28,9 @@ async fn bytes_and_text_of_files_are_one_table_and_all_that_was_not_found_is_tol
     let answer = browser.post("/find", &sent).await;
     assert_eq!(answer.status, StatusCode::OK, "{}", answer.body);
     let (_, found) = answer.body.split_once("id=\"answer\"").unwrap();
-    for told in ["Nothing was found", "a format that is not supported", "by their bytes", "by their text", "at 200"] {
+    for told in
+        ["Nothing was found", "a format that is not supported", "chunks of the bytes", "chunks of the text, mean 200"]
+    {
         assert!(found.contains(told), "{told}: {found}");
     }
     assert!(!found.contains("<b>.docx") && !found.contains("<i>.7z"), "{found}");

@@ -250,8 +250,11 @@ async fn a_rule_shows_what_it_would_do_names_ties_decides_and_is_taken_back_as_o
     browser.sign_in(&person("anna", Role::Analyst)).await;
     let rule = format!("{SCAN}/review/rule");
     let csrf = browser.get(&format!("{SCAN}/review")).await.csrf();
+    // A field that was left empty is not in the address.
+    let empty = browser.get(&format!("{rule}?rule=prefer&place=&filter=across%3D1&verdict=")).await;
+    assert_eq!(empty.status, StatusCode::SEE_OTHER, "{}", empty.body);
     // An error is told at the form, which keeps what was typed.
-    let page = browser.get(&format!("{rule}?rule=prefer&place=&filter=across%3D1")).await;
+    let page = browser.get(&format!("{rule}?rule=prefer&filter=across%3D1")).await;
     assert!(page.status == StatusCode::OK && page.body.contains("name 1 to 32 places"), "{}", page.body);
     assert!(page.body.contains("value=\"across=1\"") && page.body.contains("aria-invalid"), "{}", page.body);
     // All documents have one time: the newest of them is not known.

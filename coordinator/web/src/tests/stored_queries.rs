@@ -13,7 +13,7 @@ async fn a_find_takes_fingerprints_and_shows_names_safely() {
     let answer = browser.post("/find", &[("fingerprints", LINE), ("csrf", &csrf)]).await;
     assert_eq!(answer.status, StatusCode::OK, "{}", answer.body);
     assert!(answer.body.contains("Nothing was found") && !answer.body.contains("<b>x"), "{}", answer.body);
-    assert!(answer.body.contains("tttd over raw at 1000"), "{}", answer.body);
+    assert!(answer.body.contains("chunks of the bytes, mean 1,000"), "{}", answer.body);
     for (fingerprints, says) in
         [("x", "line 1"), (&*LINE.replace("\"size_bytes\":5", "\"size_bytes\":6"), "size_bytes"), ("", "fingerprints")]
     {

@@ -126,7 +126,7 @@ fn files_are_dropped_and_their_copies_versions_and_containers_are_found() {
     assert!(has(&["minutes.txt", "identical", "desk/Copy of minutes 1.txt", "100.0 %"]), "{rows:#?}");
     assert!(!rows.iter().any(|row| row.contains("nobody else")), "{rows:#?}");
     browser.see_in("main", "Nothing was found of nobody else's.txt");
-    browser.see_in("main", "tttd over raw at 1000");
+    browser.see_in("main", "chunks of the bytes, mean 1,000");
     browser.shoot("find-dropped");
     browser.check();
     // By bytes alone.

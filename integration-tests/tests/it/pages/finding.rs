@@ -31,7 +31,7 @@ fn fingerprints_are_put_in_and_copies_versions_and_what_was_not_searched_come_ou
     for told in ["identical", "near", "100.0 %", "paris/kb", "tokyo/kb", "versions/budget (old).txt"] {
         assert!(found.iter().any(|row| row.contains(told)), "{told}: {found:?}");
     }
-    browser.see_in("main", "tttd over raw at 1000");
+    browser.see_in("main", "chunks of the bytes, mean 1,000");
     browser.shoot("found");
     browser.check();
     // Only at one place, and nothing there that is like it.

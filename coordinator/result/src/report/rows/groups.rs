@@ -40,6 +40,9 @@ pub struct IdenticalTotals {
 /// A cluster.
 #[derive(Clone, Serialize, Debug)]
 pub struct ClusterSection {
+    /// The person who is to look at it, if the report is joined with labels; not part of the digest.
+    #[serde(skip_serializing_if = "String::is_empty")]
+    pub assignee: String,
     /// Its contents, each shown as its first document.
     pub documents: Vec<ClusterDocument>,
     /// Members that are close to one of them.
@@ -73,6 +76,9 @@ pub struct ClusterSection {
     /// All sites that have one of its documents.
     #[serde(skip)]
     pub sites: Vec<String>,
+    /// Its tags, if the report is joined with labels; not part of the digest.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub tags: Vec<String>,
     /// Bytes of its contents, each counted once.
     pub total_bytes: u64,
     /// The verdict on it, if the report is joined with verdicts; not part of the digest.

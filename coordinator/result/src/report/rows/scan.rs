@@ -11,6 +11,9 @@ use super::{Counts, Ratio};
 pub struct ScanSection {
     /// True if only pairs across sites or parties counted.
     pub across_only: bool,
+    /// The clusters to which a report is limited by what people decided, in words; absent in the complete report.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub chosen: Option<String>,
     /// The mean chunk in bytes, or the bytes to a feature; none where signatures have a fixed size.
     pub chunk_bytes: Option<u64>,
     /// `greedy`, where clusters are not the connected components.
@@ -19,6 +22,9 @@ pub struct ScanSection {
     /// The digest of the report.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub digest: Option<String>,
+    /// What a sample of the documents says about all of them, where the scan compared one.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub estimates: Vec<crate::report::SampledOverlap>,
     /// The pairs that were measured by fine chunks, where any were to be.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub fine: Option<FineSection>,
@@ -96,6 +102,9 @@ pub struct SelectionSection {
     /// Patterns of the documents that were read; empty: all.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub include: Vec<String>,
+    /// The share of the documents that were read, in percent: an estimate for all of them.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub sample_percent: Option<u32>,
     /// The size of the largest document that was read.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub size_max_bytes: Option<u64>,

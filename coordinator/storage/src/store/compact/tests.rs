@@ -116,6 +116,9 @@ fn live(store: &Store) {
         record(store, What::Scan(ScanEvent { id, row: ScanRow { failure: "x".into(), ..ScanRow::default() } }));
     }
     record(store, What::ScanDeleted(2));
+    for (party, full_name) in [("acme", "Acme Trading GmbH"), ("gone", "Gone Ltd"), ("gone", "")] {
+        record(store, What::PartyNamed(PartyNamed { party: party.into(), full_name: full_name.into() }));
+    }
     record(store, profile("weekly"));
     record(store, profile("gone"));
     record(store, What::ProfileRemoved("gone".into()));
@@ -143,6 +146,12 @@ fn live(store: &Store) {
         }
     }
     record(store, What::Undone(Undone { action: 2 }));
+    let key = verdict::Key::of_cluster("raw", &"cd".repeat(16)).unwrap().0.to_vec();
+    for action in 10..12 {
+        let decided = vec![Decided { key: key.clone(), ..Decided::default() }];
+        let label = Some(v1::LabelChange { add: vec![format!("tag {action}")], ..v1::LabelChange::default() });
+        record(store, What::Decided(Decision { action, decided, label, ..Decision::default() }));
+    }
     for name in ["f", "gone"] {
         record(store, What::FilterSaved(SavedFilter { name: name.into(), query: "q".into(), assignee: "ben".into() }));
     }

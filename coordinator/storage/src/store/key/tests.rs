@@ -50,7 +50,7 @@ fn key() -> impl Strategy<Value = Key> {
         part().prop_map(Key::VerdictAction),
         number().prop_map(Key::VerdictLog),
         name().prop_map(Key::SavedFilter),
-        any::<u64>().prop_map(Key::Sample),
+        prop_oneof![any::<u64>().prop_map(Key::Sample), name().prop_map(Key::Party)],
     ]
 }
 
