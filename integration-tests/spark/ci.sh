@@ -18,7 +18,7 @@ for program in java protoc python3; do
     command -v "$program" > /dev/null || not_checked "there is no $program (Debian: openjdk-17-jre-headless, protobuf-compiler, python3-venv)"
 done
 [ -x "$spark/bin/python" ] || python3 -m venv "$spark"
-"$spark/bin/pip" install --quiet 'pyspark[connect]==4.0.1' 'pysail==0.7.2' || not_checked "pyspark cannot be installed"
+"$spark/bin/pip" install --quiet 'pyspark[connect]==4.0.1' 'pysail==0.7.2' 'moto[server]==5.2.5' || not_checked "pyspark cannot be installed"
 
 manifest=coordinator/spark/Cargo.toml
 cargo fmt --manifest-path $manifest --check

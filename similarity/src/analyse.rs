@@ -17,11 +17,13 @@ use crate::error::Error;
 use crate::input::{HolderLabel, Input, Options, check};
 use crate::join_row::JoinRow;
 use crate::joiner::{Joiner, Packed};
+use crate::link::Link;
 use crate::monitor::{Monitor, Phase};
 use crate::omitted::OmittedLinks;
 use crate::outstanding::HeldBy;
 use crate::overlap::OverlapLevel;
 use crate::partition_join::JoinOutcome;
+use crate::posting::ContentIndex;
 use crate::prefix::{PrefixTables, find_prefixes};
 use crate::request::{LinkSink, Request};
 use crate::shards::Shards;
@@ -30,7 +32,7 @@ use crate::tags::{SharedTags, TagNumbers, TagRow, find_shared_tags};
 use crate::workers::{Tracker, share_out};
 
 /// The findings of an analysis.
-#[derive(Clone, PartialEq, Eq, Debug)]
+#[derive(Clone, PartialEq, Eq, Default, Debug)]
 pub struct Analysis {
     /// The clusters, by their smallest members.
     pub clusters: Vec<Cluster>,
@@ -40,6 +42,54 @@ pub struct Analysis {
     pub omitted: OmittedLinks,
     /// The effort.
     pub stats: Stats,
+}
+
+impl Analysis {
+    /// Gives the contents other numbers, whose order among them has to be the same.
+    pub fn renumber(&mut self, number: &dyn Fn(ContentIndex) -> ContentIndex) {
+        let renumber =
+            |contents: &mut [ContentIndex]| contents.iter_mut().for_each(|content| *content = number(*content));
+        for cluster in &mut self.clusters {
+            renumber(&mut cluster.members);
+            renumber(std::slice::from_mut(&mut cluster.representative));
+            cluster.container = cluster.container.map(number);
+            for link in &mut cluster.links {
+                *link = Link { a: number(link.a), b: number(link.b), ..*link };
+            }
+            for family in &mut cluster.families {
+                renumber(std::slice::from_mut(&mut family.representative));
+                renumber(&mut family.members);
+            }
+        }
+        self.omitted.of.iter_mut().for_each(|one| one.content = number(one.content));
+    }
+
+    /// Takes in the analysis of other contents, or of other tags. Those that come first are those with the smaller numbers once
+    /// [`Analysis::sort`] was called.
+    pub fn append(&mut self, mut other: Analysis) {
+        self.clusters.append(&mut other.clusters);
+        self.omitted.append(other.omitted);
+        match self.overlap.as_mut_slice() {
+            [] => self.overlap = other.overlap,
+            levels => levels.iter_mut().zip(&other.overlap).for_each(|(sum, part)| sum.absorb(part)),
+        }
+        let (mine, theirs) = (&mut self.stats, other.stats);
+        mine.postings += theirs.postings;
+        mine.tags += theirs.tags;
+        mine.shared_tags += theirs.shared_tags;
+        mine.candidates += theirs.candidates;
+        mine.links += theirs.links;
+        mine.spilled_bytes += theirs.spilled_bytes;
+        mine.partitions += theirs.partitions;
+        mine.oversized_partitions += theirs.oversized_partitions;
+        mine.oversized_clusters += theirs.oversized_clusters;
+    }
+
+    /// Puts parts that were appended in order.
+    pub fn sort(&mut self) {
+        self.clusters.sort_unstable_by_key(|cluster| cluster.members[0]);
+        self.omitted.of.sort_unstable_by_key(|one| one.content);
+    }
 }
 
 /// The effort of an analysis.

@@ -41,6 +41,7 @@
 
 mod analyse;
 mod analysis_file;
+mod apart;
 mod budget;
 mod checked;
 mod checksum;
@@ -90,6 +91,7 @@ mod threshold;
 mod workers;
 
 pub use analyse::{Analysis, Stats, analyse, analyse_with_links, find_links};
+pub use apart::{SharedChunk, TagFacts, analyse_part, find_shared_chunks, prefix_length};
 pub use checked::{Binding, CheckedReader, CheckedWriter, StreamKind};
 pub use cluster::{
     ANALYSIS_LINKS_MAX, CLUSTER_LINKS_ALL_MAX, CLUSTER_LINKS_PER_MEMBER_MAX, CONTENT_LINKS_MIN, Cluster,

@@ -191,8 +191,8 @@ fn sort_prefix(tags: &mut [(Rarity, u64)], least_bytes: u64) -> usize {
     prefix_length(tags.iter().map(|(_, weight)| *weight), least_bytes)
 }
 
-/// Number of tags to look up, such that those after them weigh less than `least_bytes`.
-pub(crate) fn prefix_length(
+/// Number of tags to look up, such that those after them weigh less than `least_bytes`; their weights come from rare to common.
+pub fn prefix_length(
     weights_bytes: impl ExactSizeIterator<Item = u64> + DoubleEndedIterator,
     least_bytes: u64,
 ) -> usize {

@@ -14,7 +14,7 @@ use std::time::{Duration, SystemTime};
 use anyhow::{Context as _, anyhow};
 use clap::Args;
 use cognate_analysis::AnalysisLimits;
-use cognate_analysis::spark::SparkSettings;
+use cognate_analysis::spark::{SparkJoin, SparkSettings};
 use cognate_durable::whole::{PRIVATE, PRIVATE_FOLDER, make_folder, write_whole};
 use cognate_proto::options::{OptionError, check_exchange, check_server};
 use cognate_server::identity::addresses;
@@ -326,10 +326,12 @@ impl Settings {
 
 /// The clusters that scans may use.
 fn spark(loaded: &Loaded<CoordinatorFile>) -> anyhow::Result<SparkSettings> {
-    let SparkEntry { program, servers, exchanges } = loaded.values.spark.clone();
+    let SparkEntry { program, servers, exchanges, join, worker_program } = loaded.values.spark.clone();
+    let wrong = |key: &str, problem: &str| {
+        usage(format!("{}, key `spark.{key}`: {problem}", loaded.origin(&format!("spark.{key}"))))
+    };
     let check = |key: &str, addresses: &[String], check: fn(&str) -> Result<(), OptionError>| {
-        let wrong =
-            |problem: &str| usage(format!("{}, key `spark.{key}`: {problem}", loaded.origin(&format!("spark.{key}"))));
+        let wrong = |problem: &str| wrong(key, problem);
         addresses.iter().try_for_each(|address| match check(address) {
             Ok(()) if address.is_empty() => Err(wrong("an address is empty")),
             Ok(()) => Ok(()),
@@ -338,7 +340,14 @@ fn spark(loaded: &Loaded<CoordinatorFile>) -> anyhow::Result<SparkSettings> {
     };
     check("servers", &servers, check_server)?;
     check("exchanges", &exchanges, check_exchange)?;
-    Ok(SparkSettings { program, servers, exchanges })
+    let named = SparkJoin::ALL.iter().find(|(_, name)| *name == join);
+    let join = named.ok_or_else(|| wrong("join", &format!("`{join}` is none of auto, workers, coordinator")))?.0;
+    // It becomes a part of a statement and of a command.
+    let is_plain = |letter: char| letter.is_ascii_alphanumeric() || "/._-".contains(letter);
+    if !worker_program.is_empty() && !(worker_program.starts_with('/') && worker_program.chars().all(is_plain)) {
+        return Err(wrong("worker_program", "it has to be an absolute path of letters, digits and `/._-`"));
+    }
+    Ok(SparkSettings { program, servers, exchanges, join, worker_program })
 }
 
 impl HttpFile {

@@ -12,7 +12,7 @@ use cognate_similarity::{
 
 use crate::checkpoint::Checkpoint;
 use crate::error::Error;
-use crate::spark::Spark;
+use crate::spark::{Done, Spark};
 use crate::spec::ScanJob;
 use crate::subject::Subject;
 
@@ -42,7 +42,7 @@ impl Task<'_> {
         let analysis = match (begun, self.scan.spec.options.engine) {
             (Some(analysis), _) => analysis,
             (None, Engine::Native) => self.everything(&self.subject.frozen.shards, &mut links)?,
-            (None, Engine::Spark) => self.everything_grouped(into.binding(), &mut links)?,
+            (None, Engine::Spark) => self.everything_elsewhere(into.binding(), &mut links)?,
         };
         links.finish(self.durable)?;
         tracing::info!(
@@ -56,12 +56,22 @@ impl Task<'_> {
         Ok(analysis)
     }
 
-    /// Compares what a cluster leaves of the postings.
-    fn everything_grouped(&self, binding: &Binding, links: &mut LinkWriter) -> Result<Analysis, Error> {
-        let grouped = self.spark.group(self.scan, self.subject, binding)?;
-        let mut analysis = self.everything(&grouped.shards, links)?;
-        analysis.stats.postings = grouped.postings;
-        Ok(analysis)
+    /// Takes what the workers of a cluster found, or compares what it leaves of the postings.
+    fn everything_elsewhere(&self, binding: &Binding, links: &mut LinkWriter) -> Result<Analysis, Error> {
+        match self.spark.analyse(self.scan, self.subject, (binding, &self.thresholds))? {
+            Done::Joined(joined) => {
+                let mut found = joined.links.read()?;
+                while let Some(some) = found.next_links()? {
+                    links.push(some)?;
+                }
+                Ok(joined.analysis)
+            }
+            Done::Grouped(grouped) => {
+                let mut analysis = self.everything(&grouped.shards, links)?;
+                analysis.stats.postings = grouped.postings;
+                Ok(analysis)
+            }
+        }
     }
 
     fn everything(&self, shards: &RunShards, links: &mut LinkWriter) -> Result<Analysis, Error> {

@@ -1,6 +1,7 @@
-//! Grouping by an Apache Spark cluster: the postings that can make no link are left out elsewhere.
+//! Analyses on an Apache Spark cluster: its workers join, or they leave out the postings that can make no link.
 //!
-//! Most tags are of one content alone. A program of its own, `cognate-spark`, exports the postings of a layer to a folder that the
+//! Where the cluster can run programs, `cognate-spark` has it carry out the passes of the engine, each on its workers, and leaves what they
+//! found: the analysis and its links, to the byte what the engine finds here. Elsewhere the cluster groups. Most tags are of one content alone. A program of its own, `cognate-spark`, exports the postings of a layer to a folder that the
 //! cluster reads, has it group them by tag and leave such tags out, checks what came back, and leaves the rest as one run. The engine
 //! compares that run as it would compare all: a tag of one content, held by one group, makes neither a link nor overlap. So the result
 //! is the same bytes. Everything heavy (Parquet, object stores, Spark Connect) is in that program, none of it in this one.
@@ -15,7 +16,9 @@ use std::path::{Path, PathBuf};
 use std::sync::atomic::Ordering;
 
 use cognate_proto::options::{Engine, ScanOptions};
-use cognate_similarity::{Binding, ContentIndex, Run, RunInput, RunShards, Shards as _};
+use cognate_similarity::{
+    Analysis, Binding, ContentIndex, LinkFile, Run, RunInput, RunShards, Shards as _, Thresholds,
+};
 
 use self::child::Ended;
 use crate::error::Error;
@@ -32,6 +35,32 @@ pub struct SparkSettings {
     pub servers: Vec<String>,
     /// Addresses of folders below which exchanges may be.
     pub exchanges: Vec<String>,
+    /// Where the engine joins.
+    pub join: SparkJoin,
+    /// The path of the program on the workers; empty: it comes to them through the exchange.
+    pub worker_program: String,
+}
+
+/// Where the engine joins what a cluster has brought together.
+#[derive(Clone, Copy, PartialEq, Eq, Default, Debug)]
+pub enum SparkJoin {
+    /// On the workers if the server can run programs there, else at the coordinator.
+    #[default]
+    Auto,
+    /// On the workers, or the scan fails.
+    Workers,
+    /// At the coordinator; the cluster only groups.
+    Coordinator,
+}
+
+impl SparkJoin {
+    /// All places, with their names.
+    pub const ALL: [(SparkJoin, &str); 3] =
+        [(SparkJoin::Auto, "auto"), (SparkJoin::Workers, "workers"), (SparkJoin::Coordinator, "coordinator")];
+
+    fn name(self) -> &'static str {
+        SparkJoin::ALL.iter().find(|(join, _)| *join == self).expect("all are listed").1
+    }
 }
 
 /// The clusters, and the folder for what they are asked.
@@ -49,18 +78,37 @@ pub(crate) struct Places {
     pub(crate) exchange: String,
 }
 
+/// What came back.
+pub(crate) enum Done {
+    /// The postings that are left.
+    Grouped(Grouped),
+    /// All that there is to find.
+    Joined(Joined),
+}
+
 /// The postings that are left, in a run; the files are removed at the end.
 pub(crate) struct Grouped {
     pub(crate) shards: RunShards,
     /// Postings before.
     pub(crate) postings: u64,
-    folder: PathBuf,
+    _folder: Folder,
 }
 
-impl Drop for Grouped {
+/// What the workers found; the files are removed at the end.
+pub(crate) struct Joined {
+    pub(crate) analysis: Analysis,
+    /// The links that the engine reports, in order.
+    pub(crate) links: LinkFile,
+    _folder: Folder,
+}
+
+/// The folder of a job, which is removed when it is dropped.
+struct Folder(PathBuf);
+
+impl Drop for Folder {
     fn drop(&mut self) {
-        if let Err(error) = std::fs::remove_dir_all(&self.folder) {
-            tracing::warn!(folder = %self.folder.display(), %error, "the files of an exchange stay");
+        if let Err(error) = std::fs::remove_dir_all(&self.0) {
+            tracing::warn!(folder = %self.0.display(), %error, "the files of an exchange stay");
         }
     }
 }
@@ -107,20 +155,27 @@ impl Spark {
         Ok(Places { server: server.clone(), exchange: exchange.to_owned() })
     }
 
-    /// Has the postings of a layer grouped; `binding` is that of the layer's checkpoint.
+    /// Has the postings of a layer joined, or at least grouped; `binding` is that of the layer's checkpoint, `thresholds` those of a link.
     ///
     /// # Errors
     /// If the program cannot be run or fails; its error names the cause. What it has published stays for another attempt, unless the scan
     /// is cancelled.
-    pub(crate) fn group(&self, scan: &ScanJob, subject: &Subject<'_>, binding: &Binding) -> Result<Grouped, Error> {
+    pub(crate) fn analyse(
+        &self,
+        scan: &ScanJob,
+        subject: &Subject<'_>,
+        (binding, thresholds): (&Binding, &Thresholds),
+    ) -> Result<Done, Error> {
         let places = self.places(&scan.spec.options)?;
         let name = data_encoding::HEXLOWER.encode(&binding[..16]);
         let folder = self.folder.join(&name);
         std::fs::create_dir_all(&folder).map_err(Error::state(&folder))?;
-        job::write(&folder, &name, scan, subject, &places)?;
+        let job = job::Job { folder: &folder, name: &name, scan, subject, thresholds };
+        job.write(&places, &self.settings)?;
         let ended = child::run(&self.settings.program, "group", &folder, scan)?;
         match ended {
-            Ended::Done { kept, postings } => self.opened(folder, subject, (kept, postings)),
+            Ended::Grouped { kept, postings } => opened(folder, subject, (kept, postings)).map(Done::Grouped),
+            Ended::Joined { links, postings } => joined(folder, &name, (links, postings)).map(Done::Joined),
             Ended::Failed(reason) => Err(Error::Refused(format!("Spark: {reason}"))),
             Ended::Stopped if scan.halted.load(Ordering::Relaxed) => Err(Error::Cancelled),
             Ended::Stopped => {
@@ -129,23 +184,38 @@ impl Spark {
             }
         }
     }
+}
 
-    fn opened(&self, folder: PathBuf, subject: &Subject<'_>, (kept, postings): (u64, u64)) -> Result<Grouped, Error> {
-        let run = Run::open(&kept_path(&folder))?;
-        let contents = subject.frozen.contents.len();
-        let contents = (0..contents)
-            .map(|content| Some(ContentIndex(u32::try_from(content).expect("contents have 31-bit numbers"))));
-        let mut shards = RunShards::new(vec![RunInput { run, contents: contents.collect() }]);
-        if shards.posting_count_max() != kept {
-            let (has, path) = (shards.posting_count_max(), kept_path(&folder));
-            return Err(Error::Refused(format!(
-                "Spark: `{}` has {has} postings, not {kept}: launch the scan again",
-                path.display()
-            )));
-        }
-        shards.set_templates(subject.frozen.shards.templates().to_vec());
-        Ok(Grouped { shards, postings, folder })
+fn opened(folder: PathBuf, subject: &Subject<'_>, (kept, postings): (u64, u64)) -> Result<Grouped, Error> {
+    let run = Run::open(&kept_path(&folder))?;
+    let contents = subject.frozen.contents.len();
+    let contents =
+        (0..contents).map(|content| Some(ContentIndex(u32::try_from(content).expect("contents have 31-bit numbers"))));
+    let mut shards = RunShards::new(vec![RunInput { run, contents: contents.collect() }]);
+    if shards.posting_count_max() != kept {
+        let (has, path) = (shards.posting_count_max(), kept_path(&folder));
+        return Err(Error::Refused(format!(
+            "Spark: `{}` has {has} postings, not {kept}: launch the scan again",
+            path.display()
+        )));
     }
+    shards.set_templates(subject.frozen.shards.templates().to_vec());
+    Ok(Grouped { shards, postings, _folder: Folder(folder) })
+}
+
+fn joined(folder: PathBuf, name: &str, (links, postings): (u64, u64)) -> Result<Joined, Error> {
+    let binding: Binding = name.as_bytes().try_into().expect("a name has 32 digits");
+    let analysis = Analysis::read(&folder.join("analysis"), &binding)?;
+    let file = LinkFile::open(&folder.join("links"), &binding)?;
+    if (file.count(), analysis.stats.postings) != (links, postings) {
+        return Err(Error::Refused(format!(
+            "Spark: `{}` has {} links of {} postings, not {links} of {postings}: launch the scan again",
+            folder.display(),
+            file.count(),
+            analysis.stats.postings
+        )));
+    }
+    Ok(Joined { analysis, links: file, _folder: Folder(folder) })
 }
 
 /// The run that is left.
@@ -164,6 +234,7 @@ mod tests {
                 program: "cognate-spark".into(),
                 servers: texts(&["sc://one:15002", "sc://two:15002"]),
                 exchanges: texts(&["file:///srv/exchange", "s3a://bucket/x/"]),
+                ..SparkSettings::default()
             },
             folder: PathBuf::new(),
         }

@@ -2,10 +2,11 @@
 //!
 //! ```sh
 //! make_postings --documents 1000000 --out p            # the example of cognate-similarity
-//! generated job p FOLDER sc://127.0.0.1:15002 file:///tmp/exchange 512MiB 2
+//! generated job p FOLDER sc://127.0.0.1:15002 file:///tmp/exchange 512MiB 2 coordinator
 //! generated analyse FOLDER all 512MiB 2                 # before; prints the digest of what is found
 //! cognate-spark group FOLDER < /dev/tty
 //! generated analyse FOLDER kept 512MiB 2                # after: the same digest
+//! generated found FOLDER                                # of a job with `workers` at the end: the same digest again
 //! ```
 //!
 //! A third of the contents is held by each of three groups, and one of sixteen by two.
@@ -23,8 +24,8 @@ use std::time::Instant;
 
 use cognate_fingerprint::Tag;
 use cognate_similarity::{
-    ContentIndex, Group, Holders, Holding, Input, Level, Link, Monitor, Options, Run, RunInput, RunRecord, RunShards,
-    Thresholds, WriteRun, analyse_with_links, write_run,
+    Analysis, ContentIndex, Group, Holders, Holding, Input, Level, Link, LinkFile, Monitor, Options, Run, RunInput,
+    RunRecord, RunShards, Thresholds, WriteRun, analyse_with_links, write_run,
 };
 
 const RECORD_BYTES: usize = 24;
@@ -35,12 +36,13 @@ fn main() {
     let arguments: Vec<String> = std::env::args().skip(1).collect();
     let words: Vec<&str> = arguments.iter().map(String::as_str).collect();
     match words.as_slice() {
-        ["job", postings, folder, server, exchange, memory, threads] => {
-            job(Path::new(postings), Path::new(folder), (server, exchange), bytes(memory), threads);
+        ["job", postings, folder, server, exchange, memory, threads, join] => {
+            job(Path::new(postings), Path::new(folder), (server, exchange, join), bytes(memory), threads);
         }
         ["analyse", folder, which, memory, threads] => {
             analyse(Path::new(folder), *which == "kept", bytes(memory), threads.parse().unwrap());
         }
+        ["found", folder] => found(Path::new(folder)),
         _ => panic!("usage: see the top of examples/generated.rs"),
     }
 }
@@ -53,7 +55,7 @@ fn is_several(content: u32) -> bool {
     content % 16 == 5
 }
 
-fn job(postings: &Path, folder: &Path, (server, exchange): (&str, &str), memory: u64, threads: &str) {
+fn job(postings: &Path, folder: &Path, (server, exchange, join): (&str, &str, &str), memory: u64, threads: &str) {
     std::fs::create_dir_all(folder).unwrap();
     let mut file = BufReader::with_capacity(1 << 20, File::open(postings).unwrap());
     let (mut records, mut runs, mut payloads) = (Vec::new(), Vec::new(), Vec::<u64>::new());
@@ -87,10 +89,19 @@ fn job(postings: &Path, folder: &Path, (server, exchange): (&str, &str), memory:
     std::fs::write(folder.join("several"), several).unwrap();
     let map: Vec<u8> = (0..contents).flat_map(u32::to_le_bytes).collect();
     std::fs::write(folder.join("map-0"), map).unwrap();
+    // A class for each group, and one for each pair of them.
+    let class = |content: u32| content % 3 + if is_several(content) { 3 } else { 0 };
+    let fact = |(content, payload): (u32, &u64)| [&payload.to_le_bytes()[..], &class(content).to_le_bytes()].concat();
+    std::fs::write(folder.join("facts"), (0..).zip(&payloads).flat_map(fact).collect::<Vec<u8>>()).unwrap();
+    let rules = format!(
+        "contents {contents}\nmin-shared 16384\nmin-containment 0.5\nlevel 3 0 1 2\ngroups 3\nclass 0:1\nclass 1:1\nclass 2:1\n\
+         class 0:1 1:1\nclass 1:1 2:1\nclass 0:1 2:1\n"
+    );
+    std::fs::write(folder.join("rules"), rules).unwrap();
     let payloads: Vec<u8> = payloads.iter().flat_map(|payload| payload.to_le_bytes()).collect();
     std::fs::write(folder.join("payloads"), payloads).unwrap();
     let mut text = format!(
-        "cognate-spark 1\nname {}\nserver {server}\nexchange {exchange}\ncontents {contents}\nthreads {threads}\nmemory {memory}\nmap map-0\n",
+        "cognate-spark 2\nname {}\nserver {server}\nexchange {exchange}\ncontents {contents}\nthreads {threads}\nmemory {memory}\njoin {join}\nmap map-0\n",
         &name.finalize().to_hex()[..32]
     );
     runs.iter().for_each(|run: &PathBuf| writeln!(text, "run {}", run.display()).unwrap());
@@ -132,18 +143,37 @@ fn analyse(folder: &Path, kept: bool, memory_budget_bytes: u64, threads: usize) 
     let links = Mutex::new((0_u64, [0_u8; 32]));
     let sink = |found: &[Link]| {
         let mut links = links.lock().unwrap();
-        for link in found {
-            let hash = blake3::hash(format!("{link:?}").as_bytes());
-            links.0 += 1;
-            links.1.iter_mut().zip(hash.as_bytes()).for_each(|(sum, byte)| *sum ^= byte);
-        }
+        found.iter().for_each(|link| add(&mut links, link));
         Ok(())
     };
     let begun = Instant::now();
     let monitor = Monitor { progress: &|_| (), cancelled: &AtomicBool::new(false) };
     let analysis = analyse_with_links(&shards, &input, &options, &monitor, &sink).unwrap();
     let seconds = begun.elapsed().as_secs_f64();
-    let (count, xor) = *links.lock().unwrap();
+    let links = *links.lock().unwrap();
+    report(&analysis, links, seconds);
+}
+
+/// Adds a link to the number of links, and to what they are.
+fn add(links: &mut (u64, [u8; 32]), link: &Link) {
+    let hash = blake3::hash(format!("{link:?}").as_bytes());
+    links.0 += 1;
+    links.1.iter_mut().zip(hash.as_bytes()).for_each(|(sum, byte)| *sum ^= byte);
+}
+
+fn found(folder: &Path) {
+    let job = std::fs::read_to_string(folder.join("job")).unwrap();
+    let name = job.lines().find_map(|line| line.strip_prefix("name ")).unwrap();
+    let mut binding = [0; 32];
+    binding.copy_from_slice(name.as_bytes());
+    let begun = Instant::now();
+    let analysis = Analysis::read(&folder.join("analysis"), &binding).unwrap();
+    let mut links = (0, [0; 32]);
+    LinkFile::open(&folder.join("links"), &binding).unwrap().for_each(|link| add(&mut links, link)).unwrap();
+    report(&analysis, links, begun.elapsed().as_secs_f64());
+}
+
+fn report(analysis: &Analysis, (count, xor): (u64, [u8; 32]), seconds: f64) {
     let mut digest = blake3::Hasher::new();
     digest.update(format!("{:?}{:?}{:?}", analysis.clusters, analysis.overlap, analysis.omitted).as_bytes());
     digest.update(&xor);

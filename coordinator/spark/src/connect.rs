@@ -11,6 +11,8 @@ use arrow_ipc::reader::StreamReader;
 use spark_connect_core::{ChannelBuilder, RetryPolicy, SparkConnectClient, block_on};
 use spark_connect_proto as proto;
 
+use crate::work::MARKER;
+
 /// Time for a connection to come about.
 const CONNECT_TIMEOUT: Duration = Duration::from_secs(10);
 /// The longest time in which a server that has gone away may come back.
@@ -98,15 +100,45 @@ impl Server {
     }
 
     /// Writes the rows of a query to a folder that must not be there yet. `progress` receives tasks that are done, and all that are known.
-    pub(crate) fn write(&self, query: &str, url: &str, progress: &mut dyn FnMut(u64, u64)) -> Result<()> {
+    ///
+    /// The folder has a folder for each value of the columns that are named.
+    pub(crate) fn write(
+        &self,
+        query: &str,
+        (url, folders): (&str, &[&str]),
+        progress: &mut dyn FnMut(u64, u64),
+    ) -> Result<()> {
         let write = proto::WriteOperation {
             input: Some(sql(query)),
             source: Some("parquet".to_owned()),
             mode: proto::write_operation::SaveMode::ErrorIfExists.into(),
             save_type: Some(proto::write_operation::SaveType::Path(url.to_owned())),
+            partitioning_columns: folders.iter().map(|column| (*column).to_owned()).collect(),
             ..Default::default()
         };
         self.execute(command(proto::command::CommandType::WriteOperation(write)), progress).map(drop)
+    }
+
+    /// True if the server's tasks can be programs of their own: it understands a statement that asks for one. Nothing is run.
+    pub(crate) fn runs_programs(&self) -> bool {
+        let query = "SELECT TRANSFORM(id) USING 'cat' AS (line STRING) FROM range(1)";
+        let plan = proto::Plan { op_type: Some(proto::plan::OpType::Root(sql(query))) };
+        let request = proto::AnalyzePlanRequest {
+            session_id: self.client.session_id().to_owned(),
+            user_context: Some(user()),
+            analyze: Some(proto::analyze_plan_request::Analyze::Schema(proto::analyze_plan_request::Schema {
+                plan: Some(plan),
+            })),
+            ..Default::default()
+        };
+        let answered = block_on(async { tokio::time::timeout(AWAY_MAX, self.client.analyze_plan(request)).await });
+        matches!(answered, Ok(Ok(_)))
+    }
+
+    /// Brings a file to all workers.
+    pub(crate) fn add_file(&self, url: &str) -> Result<()> {
+        let plan = proto::Plan { op_type: Some(proto::plan::OpType::Root(sql(&format!("ADD FILE '{url}'")))) };
+        self.execute(plan, &mut |_, _| ()).map(drop)
     }
 
     /// The numbers of the one row of a query; a sum over nothing is 0.
@@ -180,6 +212,10 @@ impl Server {
 /// The first line of what a server says, which may be a stack of Java.
 fn first_line(error: &spark_connect_core::SparkError) -> String {
     let text = error.message();
+    // The reason of a program on a worker is somewhere within the stack.
+    if let Some(at) = text.find(MARKER) {
+        return text[at + MARKER.len()..].lines().next().unwrap_or("").trim().chars().take(1000).collect();
+    }
     let line = text.lines().find(|line| !line.trim().is_empty()).unwrap_or("it failed and does not say why");
     line.trim().chars().take(400).collect()
 }

@@ -4,6 +4,7 @@
 //! (`AWS_ACCESS_KEY_ID`, `AZURE_STORAGE_ACCOUNT_KEY`, `GOOGLE_SERVICE_ACCOUNT`, ...).
 
 use std::future::Future;
+use std::sync::Arc;
 
 use anyhow::{Context as _, Result};
 use bytes::Bytes;
@@ -17,11 +18,12 @@ use url::Url;
 const REMOVED_AT_ONCE: usize = 8;
 
 /// A folder that this program and the cluster reach under the same address.
+#[derive(Clone)]
 pub(crate) struct Exchange {
-    store: Box<dyn ObjectStore>,
+    store: Arc<dyn ObjectStore>,
     folder: Path,
     url: String,
-    runtime: Runtime,
+    runtime: Arc<Runtime>,
 }
 
 /// A file of it.
@@ -54,7 +56,7 @@ impl Exchange {
                 )
             })?;
         }
-        Ok(Exchange { store, folder, url, runtime })
+        Ok(Exchange { store: store.into(), folder, url, runtime: Arc::new(runtime) })
     }
 
     /// The address of the folder.
@@ -77,6 +79,12 @@ impl Exchange {
     pub(crate) fn get(&self, name: &str) -> Result<Bytes> {
         let path = self.path(name)?;
         self.wait(name, "read", async { self.store.get(&path).await?.bytes().await })
+    }
+
+    /// Reads a part of a file.
+    pub(crate) fn get_range(&self, name: &str, range: std::ops::Range<u64>) -> Result<Bytes> {
+        let path = self.path(name)?;
+        self.wait(name, "read", self.store.get_range(&path, range))
     }
 
     /// The size of a file; none if it is not there.
@@ -140,8 +148,19 @@ impl Exchange {
     }
 
     fn wait<T>(&self, name: &str, done: &str, work: impl Future<Output = object_store::Result<T>>) -> Result<T> {
-        self.runtime.block_on(work).with_context(|| format!("`{}` cannot be {done}", self.url_of(name)))
+        let failed = match self.runtime.block_on(work) {
+            Ok(found) => return Ok(found),
+            Err(error) => error.to_string(),
+        };
+        Err(anyhow::anyhow!("`{}` cannot be {done}: {}", self.url_of(name), reason(&failed)))
     }
+}
+
+/// The reason of a failure: a store may answer with a page of XML, of which the code is for people.
+fn reason(failed: &str) -> String {
+    let code = failed.split_once("<Code>").and_then(|(_, rest)| rest.split_once("</Code>")).map(|(code, _)| code);
+    let reason = failed.split(": <").next().unwrap_or_default();
+    code.map_or_else(|| reason.to_owned(), |code| format!("{reason}, {code}"))
 }
 
 #[cfg(test)]
@@ -170,5 +189,12 @@ mod tests {
     fn a_folder_that_is_not_there_is_named() {
         let error = format!("{:#}", Exchange::open("file:///nowhere/at/all", "job").err().unwrap());
         assert!(error.contains("/nowhere/at/all") && error.contains("create it"), "{error}");
+    }
+
+    #[test]
+    fn the_reason_of_a_store_is_one_sentence() {
+        let failed = "Generic S3 error: Server returned 403 Forbidden: <?xml version=\"1.0\"?> <Error><Code>InvalidAccessKeyId</Code></Error>: again";
+        assert_eq!(reason(failed), "Generic S3 error: Server returned 403 Forbidden, InvalidAccessKeyId");
+        assert_eq!(reason("No space left on device"), "No space left on device");
     }
 }

@@ -15,15 +15,21 @@ use parquet::arrow::ArrowWriter;
 use parquet::basic::{Compression, Encoding};
 use parquet::file::properties::WriterProperties;
 
+use crate::block::{BLOCK_BYTES, Kind};
 use crate::exchange::Exchange;
 use crate::job::{Job, JobRun};
 use crate::row::{COLUMNS, Row, SEVERAL, Sum, TEMPLATE};
+use crate::rules::Division;
 use crate::stages::{Part, Stages};
 use crate::stop::Stop;
+use crate::table::TableWriter;
+use crate::work::tags::TEMPLATE_BIT;
 use crate::{check, progress};
 
 /// The folder of the parts.
 pub(crate) const FOLDER: &str = "postings";
+/// The folder of parts that are blocks.
+pub(crate) const BLOCKS: &str = "blocks";
 /// Rows that are encoded together.
 const GROUP_ROWS: usize = 1 << 20;
 
@@ -42,16 +48,33 @@ struct Plan {
 }
 
 /// The name of a part.
-pub(crate) fn name_of(number: u64) -> String {
-    format!("{FOLDER}/part-{number:06}.parquet")
+pub(crate) fn name_of(number: u64, in_blocks: bool) -> String {
+    format!("{}/part-{number:06}.parquet", if in_blocks { BLOCKS } else { FOLDER })
 }
 
-/// Exports the parts that are not in the exchange yet.
-pub(crate) fn export(job: &Job, exchange: &Exchange, stages: &mut Stages, stop: &Stop) -> Result<Whole> {
+/// The first part that is not what was written.
+pub(crate) fn damaged_part(exchange: &Exchange, stages: &Stages, in_blocks: bool) -> Result<Option<u64>> {
+    for part in stages.parts.values() {
+        let is_whole =
+            exchange.get(&name_of(part.number, in_blocks)).is_ok_and(|content| digest(&content) == part.blake3);
+        if !is_whole {
+            return Ok(Some(part.number));
+        }
+    }
+    Ok(None)
+}
+
+/// Exports the parts that are not in the exchange yet: as blocks for programs on the workers, if there is a division of tags, or as rows.
+pub(crate) fn export(
+    job: &Job,
+    exchange: &Exchange,
+    stages: &mut Stages,
+    (division, stop): (Option<Division>, &Stop),
+) -> Result<Whole> {
     let plans = plans(job);
     let total = plans.len() as u64;
     for part in stages.parts.values().cloned().collect::<Vec<_>>() {
-        if exchange.bytes_of(&name_of(part.number))? != Some(part.bytes) {
+        if exchange.bytes_of(&name_of(part.number, division.is_some()))? != Some(part.bytes) {
             stages.damaged(part.number)?;
         }
     }
@@ -63,7 +86,10 @@ pub(crate) fn export(job: &Job, exchange: &Exchange, stages: &mut Stages, stop: 
         for _ in 0..job.threads {
             scope.spawn(|| {
                 while let Some(plan) = open.get(next.fetch_add(1, Ordering::Relaxed)) {
-                    let part = check(stop).and_then(|()| write_part(job, exchange, plan));
+                    let part = check(stop).and_then(|()| match division {
+                        Some(division) => write_blocks(job, exchange, plan, division),
+                        None => write_part(job, exchange, plan),
+                    });
                     let mut shared = shared.lock().expect("nothing panics while it is held");
                     let (stages, failed) = &mut *shared;
                     if let Err(error) = part.and_then(|part| stages.part(&part)) {
@@ -179,9 +205,56 @@ fn write_part(job: &Job, exchange: &Exchange, plan: &Plan) -> Result<Part> {
     failed.map_or(Ok(()), Err)?;
     columns.write(&mut writer)?;
     let content = writer.into_inner().context("a part cannot be encoded")?;
+    put_part(exchange, plan, (sum, postings), content, false)
+}
+
+fn put_part(
+    exchange: &Exchange,
+    plan: &Plan,
+    (sum, postings): (Sum, u64),
+    content: Vec<u8>,
+    in_blocks: bool,
+) -> Result<Part> {
     let (bytes, blake3) = (content.len() as u64, digest(&content));
-    exchange.put(&name_of(plan.number), content)?;
+    exchange.put(&name_of(plan.number, in_blocks), content)?;
     Ok(Part { number: plan.number, sum, postings, bytes, blake3 })
+}
+
+/// Writes a part as blocks, whose postings have leading bits of their tags in common. The sum is that of the blocks.
+fn write_blocks(job: &Job, exchange: &Exchange, plan: &Plan, division: Division) -> Result<Part> {
+    let mut shards = job.shards(&plan.runs)?;
+    shards.set_templates(job.templates.clone());
+    let mut writer = TableWriter::new()?;
+    let (mut postings, mut open, mut block) = (0, None, Vec::new());
+    let mut failed = Ok(());
+    for shard in plan.shards.clone() {
+        shards.visit(shard, &mut |slice| {
+            for posting in slice {
+                let key = division.of_tag(&posting.tag.0);
+                if (open != Some(key) || block.len() >= BLOCK_BYTES)
+                    && let Some(open) = open.replace(key)
+                {
+                    failed =
+                        std::mem::replace(&mut failed, Ok(())).and_then(|()| writer.push(Kind::Postings, open, &block));
+                    block.clear();
+                }
+                postings += 1;
+                let flag = if posting.template { TEMPLATE_BIT } else { 0 };
+                block.extend_from_slice(&posting.tag.0);
+                block.extend_from_slice(&(posting.length_bytes | flag).to_le_bytes());
+                block.extend_from_slice(&posting.content.0.to_le_bytes());
+                block.extend_from_slice(&job.class(posting.content).to_le_bytes());
+            }
+            Ok(())
+        })?;
+    }
+    failed?;
+    if let Some(open) = open {
+        writer.push(Kind::Postings, open, &block)?;
+    }
+    let (content, sums) = writer.finish()?;
+    let sum = sums.get(&Kind::Postings).copied().unwrap_or_default();
+    put_part(exchange, plan, (sum, postings), content, true)
 }
 
 /// The digest of a file.

@@ -7,8 +7,7 @@ use anyhow::{Context as _, Result, bail};
 
 use crate::connect::Server;
 use crate::exchange::Exchange;
-use crate::export::{self, Whole, digest, name_of};
-use crate::job::Job;
+use crate::export::{self, Whole, damaged_part, name_of};
 use crate::row::{COLUMNS, SEVERAL, Sum};
 use crate::stages::{Left, Stages};
 use crate::stop::Stop;
@@ -26,7 +25,6 @@ pub(crate) fn folder_of(attempt: u64) -> String {
 
 /// Has the rows grouped, unless that is published already.
 pub(crate) fn group(
-    job: &Job,
     exchange: &Exchange,
     (server, stop): (&Server, &Stop),
     stages: &mut Stages,
@@ -48,8 +46,8 @@ pub(crate) fn group(
         Err(error) => {
             check(stop)?;
             // What the cluster read may be what is wrong.
-            if let Some(part) = damaged_part(exchange, stages, job)? {
-                let name = exchange.url_of(&name_of(part));
+            if let Some(part) = damaged_part(exchange, stages, false)? {
+                let name = exchange.url_of(&name_of(part, false));
                 stages.damaged(part)?;
                 bail!(
                     "the exchange is damaged: `{name}` is not what was written there: check the storage, and launch the scan again"
@@ -68,7 +66,7 @@ fn grouped(exchange: &Exchange, server: &Server, whole: Whole, attempt: u64) -> 
     server.set("spark.sql.shuffle.partitions", &tasks.to_string());
     server.view("postings", &exchange.url_of(export::FOLDER))?;
     let written = exchange.url_of(&folder_of(attempt));
-    server.write(&statement(), &written, &mut |done, total| progress("group", done, total))?;
+    server.write(&statement(), (&written, &[]), &mut |done, total| progress("group", done, total))?;
     server.view("grouped", &written)?;
     let totals = server.totals(&totals_statement())?;
     let [kept, kept_hashes, dropped, dropped_hashes] = totals.as_slice() else {
@@ -92,17 +90,6 @@ fn grouped(exchange: &Exchange, server: &Server, whole: Whole, attempt: u64) -> 
         );
     }
     Ok(left)
-}
-
-/// The first part that is not what was written.
-fn damaged_part(exchange: &Exchange, stages: &Stages, _job: &Job) -> Result<Option<u64>> {
-    for part in stages.parts.values() {
-        let is_whole = exchange.get(&name_of(part.number)).is_ok_and(|content| digest(&content) == part.blake3);
-        if !is_whole {
-            return Ok(Some(part.number));
-        }
-    }
-    Ok(None)
 }
 
 fn statement() -> String {

@@ -10,15 +10,23 @@
 #![expect(clippy::print_stdout, clippy::print_stderr, reason = "its output is how the coordinator is told")]
 
 mod audit;
+mod block;
+mod collect;
 mod connect;
 mod exchange;
 mod export;
 mod fetch;
 mod group;
 mod job;
+mod partitions;
+mod passes;
+mod result_file;
 mod row;
+mod rules;
 mod stages;
 mod stop;
+mod table;
+mod work;
 
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
@@ -28,11 +36,13 @@ use anyhow::{Context as _, Result, bail};
 
 use crate::connect::Server;
 use crate::exchange::Exchange;
-use crate::job::Job;
+use crate::job::{Job, Join};
+use crate::passes::Passes;
+use crate::rules::Division;
 use crate::stages::Stages;
 use crate::stop::Stop;
 
-const USAGE: &str = "usage: cognate-spark group FOLDER | clean FOLDER | --version";
+const USAGE: &str = "usage: cognate-spark group FOLDER | clean FOLDER | work PASS | --version";
 /// Exit code of a program that was asked to stop.
 const STOPPED: u8 = 75;
 /// Age from which what another job has left is removed.
@@ -43,6 +53,15 @@ fn main() -> ExitCode {
     let _ = rustls::crypto::ring::default_provider().install_default();
     let arguments: Vec<String> = std::env::args().skip(1).collect();
     let words: Vec<&str> = arguments.iter().map(String::as_str).collect();
+    if let ["work", pass] = words.as_slice() {
+        return match work::work(pass, std::io::stdin().lock(), std::io::stdout()) {
+            Ok(()) => ExitCode::SUCCESS,
+            Err(error) => {
+                eprintln!("{}{}", work::MARKER, one_line(&format!("{error:#}")));
+                ExitCode::FAILURE
+            }
+        };
+    }
     let stop = Stop::default();
     let done = match words.as_slice() {
         ["--version"] => {
@@ -72,26 +91,75 @@ fn main() -> ExitCode {
 
 /// All stages of a job.
 fn group_all(folder: &Path, stop: &Stop) -> Result<()> {
-    let job = Job::read(folder)?;
+    let mut job = Job::read(folder)?;
     let exchange = Exchange::open(&job.exchange, &job.name)?;
-    let mut stages = Stages::open(folder, &job.digest()?)?;
+    // A wrong address is found before anything is exported.
+    let server = Server::connect(&job.server)?;
+    let on_workers = joins_on_workers(&job, &server)?;
+    let mut stages = Stages::open(folder, &job.digest(on_workers)?)?;
     if stages.is_new() {
         exchange
             .remove(&job.name)
             .with_context(|| format!("what is left in `{}` cannot be removed", exchange.url()))?;
     }
     remove_left_over(folder);
-    // A wrong address is found before anything is exported.
-    let server = Server::connect(&job.server)?;
     stop.interrupts(&server);
-    let whole = export::export(&job, &exchange, &mut stages, stop)?;
-    let grouped = group::group(&job, &exchange, (&server, stop), &mut stages, whole)?;
+    if on_workers {
+        job.read_classes()?;
+        return join_on_workers(&job, &exchange, (&server, stop), &mut stages);
+    }
+    let whole = export::export(&job, &exchange, &mut stages, (None, stop))?;
+    let grouped = group::group(&exchange, (&server, stop), &mut stages, whole)?;
     server.release();
     let kept = fetch::fetch(&job, &exchange, &mut stages, &grouped, stop)?;
     audit::audit(&job, &kept)?;
     exchange.remove(&job.name).with_context(|| format!("the exchange `{}` cannot be removed", exchange.url()))?;
     println!("done {} {}", kept.records(), whole.postings);
     Ok(())
+}
+
+/// True if the engine joins on the workers; says so.
+fn joins_on_workers(job: &Job, server: &Server) -> Result<bool> {
+    let runs_programs = job.join != Join::Coordinator && server.runs_programs();
+    if job.join == Join::Workers && !runs_programs {
+        bail!(
+            "the server `{}` runs no programs (`TRANSFORM … USING`), which `join = \"workers\"` needs: use \"auto\" or \"coordinator\"",
+            job.server
+        );
+    }
+    let on_workers = runs_programs && job.runs.iter().any(|run| run.records > 0) && job.contents > 0;
+    println!("joins {}", if on_workers { "workers" } else { "coordinator" });
+    Ok(on_workers)
+}
+
+/// The whole analysis on the workers: only what was found comes back.
+fn join_on_workers(
+    job: &Job,
+    exchange: &Exchange,
+    (server, stop): (&Server, &Stop),
+    stages: &mut Stages,
+) -> Result<()> {
+    let division = Division::of(job);
+    let whole = export::export(job, exchange, stages, (Some(division), stop))?;
+    let program =
+        if job.worker_program.is_empty() { bring_program(exchange, server)? } else { job.worker_program.clone() };
+    let mut passes = Passes { job, exchange, server, stop, stages: &mut *stages, program };
+    let left = passes.run(division, whole.sum)?;
+    server.release();
+    let links = collect::collect(job, exchange, stages, (&left, stop))?;
+    exchange.remove(&job.name).with_context(|| format!("the exchange `{}` cannot be removed", exchange.url()))?;
+    println!("joined {links} {}", whole.postings);
+    Ok(())
+}
+
+/// Puts this program into the exchange, from where the cluster brings it to the workers; its name says which it is.
+fn bring_program(exchange: &Exchange, server: &Server) -> Result<String> {
+    let own = std::env::current_exe().context("this program does not find itself")?;
+    let content = std::fs::read(&own).with_context(|| format!("`{}` cannot be read", own.display()))?;
+    let name = format!("cognate-spark-{}", &export::digest(&content)[..16]);
+    exchange.put(&name, content)?;
+    server.add_file(&exchange.url_of(&name))?;
+    Ok(name)
 }
 
 /// Removes the exchange of a job, and its folder.

@@ -7,6 +7,9 @@
 //! | `exported` | all parts are |
 //! | `grouped ATTEMPT ROWS HASHES DROPPED-ROWS DROPPED-HASHES` | what is left is in the exchange, and its sums agree |
 //! | `damaged NUMBER`, `ungrouped` | a part, or what is left, is not what it was, and is made again |
+//! | `attempt NUMBER` | a folder has this number, whatever became of it |
+//! | `pass NAME ATTEMPT KIND:BLOCKS:HASHES...` | the table of a pass on the workers is in the exchange, and the sums of its blocks |
+//! | `unpass NAME` | that table is not what it was: it and those of later passes are made again |
 
 use std::collections::BTreeMap;
 use std::fs::{File, OpenOptions};
@@ -15,6 +18,8 @@ use std::path::{Path, PathBuf};
 
 use anyhow::{Context as _, Result};
 
+use crate::block::{Kind, Sums};
+use crate::passes::PASSES;
 use crate::row::Sum;
 
 /// A part of the export.
@@ -35,6 +40,14 @@ pub(crate) struct Left {
     pub(crate) dropped: Sum,
 }
 
+/// A pass on the workers.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub(crate) struct Pass {
+    pub(crate) attempt: u64,
+    /// The blocks of its table.
+    pub(crate) outs: Sums,
+}
+
 /// The published stages of a job.
 pub(crate) struct Stages {
     path: PathBuf,
@@ -43,6 +56,8 @@ pub(crate) struct Stages {
     pub(crate) parts: BTreeMap<u64, Part>,
     pub(crate) exported: bool,
     pub(crate) grouped: Option<Left>,
+    /// By their names.
+    pub(crate) passes: BTreeMap<String, Pass>,
     /// Attempts to group that were made, whatever became of them.
     pub(crate) attempts: u64,
 }
@@ -66,8 +81,16 @@ impl Stages {
             OpenOptions::new().append(true).open(&path)
         };
         let file = open().with_context(|| format!("`{}` cannot be written", path.display()))?;
-        let mut stages =
-            Stages { path, file, is_new, parts: BTreeMap::new(), exported: false, grouped: None, attempts: 0 };
+        let mut stages = Stages {
+            path,
+            file,
+            is_new,
+            parts: BTreeMap::new(),
+            exported: false,
+            grouped: None,
+            passes: BTreeMap::new(),
+            attempts: 0,
+        };
         if !is_new {
             text[..complete].lines().skip(1).for_each(|line| stages.take(line));
         }
@@ -107,6 +130,17 @@ impl Stages {
         self.write("ungrouped")
     }
 
+    pub(crate) fn pass(&mut self, name: &str, pass: &Pass) -> Result<()> {
+        let out = |(kind, sum): (&Kind, &Sum)| format!(" {}:{}:{}", kind.number(), sum.rows, sum.hashes);
+        let outs: String = pass.outs.iter().map(out).collect();
+        self.write(&format!("pass {name} {}{outs}", pass.attempt))
+    }
+
+    /// Forgets a pass and those after it.
+    pub(crate) fn unpass(&mut self, name: &str) -> Result<()> {
+        self.write(&format!("unpass {name}"))
+    }
+
     fn write(&mut self, line: &str) -> Result<()> {
         let write = |file: &mut File| {
             file.write_all(format!("{line}\n").as_bytes())?;
@@ -127,8 +161,16 @@ impl Stages {
             ["damaged", number] => {
                 number.parse().ok().and_then(|number: u64| self.parts.remove(&number));
                 (self.exported, self.grouped) = (false, None);
+                self.passes.clear();
             }
             ["ungrouped"] => self.grouped = None,
+            ["pass", name, attempt, outs @ ..] => {
+                drop(pass(attempt, outs).map(|pass| self.passes.insert((*name).to_owned(), pass)));
+            }
+            ["unpass", name] => {
+                let from = PASSES.iter().position(|pass| pass == name).unwrap_or(0);
+                PASSES[from..].iter().for_each(|pass| drop(self.passes.remove(*pass)));
+            }
             _ => {}
         }
     }
@@ -143,6 +185,15 @@ fn part(words: &[&str]) -> Option<Part> {
         bytes: bytes.parse().ok()?,
         blake3: (*blake3).to_owned(),
     })
+}
+
+fn pass(attempt: &str, outs: &[&str]) -> Option<Pass> {
+    let out = |word: &&str| {
+        let mut numbers = word.split(':');
+        let kind = Kind::of(numbers.next()?.parse().ok()?)?;
+        Some((kind, Sum { rows: numbers.next()?.parse().ok()?, hashes: numbers.next()?.parse().ok()? }))
+    };
+    Some(Pass { attempt: attempt.parse().ok()?, outs: outs.iter().map(out).collect::<Option<_>>()? })
 }
 
 fn left(words: &[&str]) -> Option<Left> {
@@ -187,5 +238,29 @@ mod tests {
         let again = Stages::open(folder.path(), "x").unwrap();
         assert!(!again.exported && again.parts.len() == 1);
         assert!(Stages::open(folder.path(), "another input").unwrap().is_new());
+    }
+
+    #[test]
+    fn a_pass_comes_back_and_goes_with_those_before_it() {
+        let folder = tempfile::tempdir().unwrap();
+        let mut stages = Stages::open(folder.path(), "x").unwrap();
+        stages.part(&some_part(0)).unwrap();
+        let sum = Sum { rows: 4, hashes: 1 << 70 };
+        let pass = Pass { attempt: 2, outs: [(Kind::Chunks, sum), (Kind::Analysis, Sum::default())].into() };
+        let none = Pass { attempt: 3, outs: Sums::new() };
+        stages.pass("tags", &pass).unwrap();
+        stages.pass("prefixes", &none).unwrap();
+        stages.pass("route", &none).unwrap();
+        let open = || Stages::open(folder.path(), "x").unwrap();
+        assert_eq!(
+            open().passes,
+            [("prefixes", &none), ("route", &none), ("tags", &pass)]
+                .map(|(name, pass)| (name.to_owned(), pass.clone()))
+                .into()
+        );
+        stages.unpass("components").unwrap();
+        assert_eq!(open().passes.keys().collect::<Vec<_>>(), ["prefixes", "tags"]);
+        stages.damaged(0).unwrap();
+        assert!(open().passes.is_empty());
     }
 }

@@ -61,15 +61,35 @@ pub fn check_server(address: &str) -> Result<(), OptionError> {
     let Some(rest) = address.strip_prefix("sc://").filter(|_| address.len() <= TEXT_BYTES_MAX) else {
         return refused(nonsense);
     };
-    let host = rest.strip_suffix("/;use_ssl=true").unwrap_or(rest);
-    if host.contains([';', '/']) {
+    let (host, parameters) = rest.split_once("/;").unwrap_or((rest, ""));
+    if host.contains([';', '/']) || !parameters.split(';').all(is_parameter) {
         return refused(
-            "it has no parameters but use_ssl: a token belongs in SPARK_CONNECT_AUTHENTICATE_TOKEN of the coordinator",
+            "after the port, it has /;use_ssl=true and headers such as x-databricks-cluster-id=NAME: a token belongs in \
+             SPARK_CONNECT_AUTHENTICATE_TOKEN of the coordinator",
         );
     }
     let is_host =
         |host: &str| !host.is_empty() && host.chars().all(|c| c.is_ascii_alphanumeric() || ".-:[]".contains(c));
     if is_host(host) { Ok(()) } else { refused(nonsense) }
+}
+
+/// True for a parameter of an address that holds no secret: encryption, or a header by which a platform finds the cluster.
+fn is_parameter(parameter: &str) -> bool {
+    let is_plain =
+        |text: &str| !text.is_empty() && text.chars().all(|c| c.is_ascii_alphanumeric() || "-_.".contains(c));
+    match parameter.split_once('=') {
+        None => parameter.is_empty(),
+        Some(("use_ssl", value)) => value == "true",
+        Some((name, value)) => {
+            let is_secret =
+                ["token", "secret", "auth", "password", "credential"].iter().any(|word| name.contains(word));
+            name.starts_with("x-")
+                && !name.contains(|c: char| c.is_ascii_uppercase())
+                && is_plain(name)
+                && is_plain(value)
+                && !is_secret
+        }
+    }
 }
 
 /// Checks the address of a folder for the exchange; empty is one.
@@ -98,12 +118,34 @@ mod tests {
 
     #[test]
     fn a_server_is_a_host_and_holds_no_secret() {
-        for address in ["", "sc://h", "sc://spark.example.com:15002", "sc://[::1]:15002", "sc://h:443/;use_ssl=true"] {
+        for address in [
+            "",
+            "sc://h",
+            "sc://spark.example.com:15002",
+            "sc://[::1]:15002",
+            "sc://h:443/;use_ssl=true",
+            "sc://h:443/;use_ssl=true;x-databricks-cluster-id=0123-456789-abcdefgh",
+            "sc://h/;x-databricks-session-id=a.b_c",
+        ] {
             assert_eq!(check_server(address), Ok(()), "{address}");
         }
-        for address in
-            ["sc://", "h:15002", "http://h", "sc://h/;token=x", "sc://h/;use_ssl=true;token=x", "sc://a b", "sc://u@h"]
-        {
+        for address in [
+            "sc://",
+            "h:15002",
+            "http://h",
+            "sc://h/;token=x",
+            "sc://h/;use_ssl=true;token=x",
+            "sc://a b",
+            "sc://u@h",
+            "sc://h/;x-auth=x",
+            "sc://h/;x-access-token=x",
+            "sc://h/;user_id=x",
+            "sc://h/;x-cluster=",
+            "sc://h/;x-cluster=a b",
+            "sc://h/;x-cluster=a'b",
+            "sc://h/;use_ssl=false",
+            "sc://h/x",
+        ] {
             let error = check_server(address).unwrap_err();
             assert_eq!((error.option, error.reason.contains('\n')), ("spark", false), "{address}");
         }

@@ -8,6 +8,8 @@ use std::sync::atomic::AtomicBool;
 use cognate_fingerprint::Tag;
 
 use super::*;
+use crate::apart::{SharedChunk, TagFacts, find_shared_chunks, prefix_length};
+use crate::component::Components;
 use crate::input::{Group, Holders, Holding, Level};
 use crate::link::Link;
 use crate::measure::Resemblance;
@@ -303,4 +305,142 @@ fn the_engine_equals_the_oracle_under_any_link_rule() {
 #[ignore = "takes minutes; for changes of the engine"]
 fn the_engine_equals_the_oracle_in_ten_thousand_instances() {
     check_instances(10_000, 2);
+}
+
+/// An analysis in parts: the tags range by range, and the contents component by component; `rule` apart, as machines share it out.
+fn in_parts(instance: &Instance, input: &Input<'_>, options: &Options<'_>, rule: LinkRule) -> (Analysis, Vec<Link>) {
+    let monitor = Monitor { progress: &|_| (), cancelled: &AtomicBool::new(false) };
+    let contents = instance.payload_bytes.len();
+    let mut whole = Analysis::default();
+    // A chunk is known by the range of its tag and its number there.
+    let mut chunks: Vec<((u32, u8, u32), SharedChunk)> = Vec::new();
+    for range in 0..4u8 {
+        let of_range = instance.postings.iter().filter(|posting| posting.tag.0[0] >> 6 == range).copied().collect();
+        let shards = MemoryShards::new(of_range, NonZeroU32::MIN);
+        let facts = find_shared_chunks(&shards, input, options, &monitor, &mut |chunk| {
+            chunks.push(((chunk.holders, range, chunk.number), *chunk));
+            Ok(())
+        });
+        let facts = facts.unwrap();
+        let TagFacts { overlap, postings, tags, shared_tags } = facts;
+        whole.append(Analysis {
+            overlap,
+            stats: Stats { postings, tags, shared_tags, ..Stats::default() },
+            ..Analysis::default()
+        });
+    }
+    chunks.sort_unstable_by_key(|(rarity, chunk)| (chunk.content, *rarity));
+    let size = |content: ContentIndex| (instance.payload_bytes[content.at()], content);
+    let mut smallest: std::collections::BTreeMap<_, ContentIndex> = std::collections::BTreeMap::new();
+    for of_content in chunks.chunk_by(|a, b| a.1.content == b.1.content) {
+        let content = of_content[0].1.content;
+        let least_bytes = options.thresholds.least_shared_bytes(size(content).0);
+        let weights = of_content.iter().map(|(_, chunk)| u64::from(chunk.length_bytes) * u64::from(chunk.count));
+        for (rarity, _) in &of_content[..prefix_length(weights, least_bytes)] {
+            let smallest = smallest.entry(*rarity).or_insert(content);
+            *smallest = std::cmp::min_by_key(*smallest, content, |content| size(*content));
+        }
+    }
+    let components = Components::new(contents);
+    for (rarity, chunk) in &chunks {
+        if let Some(first) = smallest.get(rarity).filter(|first| size(**first) < size(chunk.content)) {
+            components.unite(first.0, chunk.content.0);
+        }
+    }
+    let mut links = Vec::new();
+    for root in 0..u32::try_from(contents).unwrap() {
+        let of_root = |content: &u32| components.root(*content) == root;
+        let members: Vec<u32> = (0..u32::try_from(contents).unwrap()).filter(of_root).collect();
+        if members.len() < 2 {
+            continue;
+        }
+        let local = |content: ContentIndex| members.binary_search(&content.0).ok();
+        let of_all = |content: ContentIndex| ContentIndex(members[content.at()]);
+        let postings = chunks.iter().flat_map(|((_, range, number), chunk)| {
+            let mut tag = [0; 16];
+            tag[0] = *range;
+            tag[1..5].copy_from_slice(&number.to_be_bytes());
+            let content = local(chunk.content).map(|content| ContentIndex(u32::try_from(content).unwrap()));
+            let posting =
+                move |content| Posting { tag: Tag(tag), length_bytes: chunk.length_bytes, template: false, content };
+            content.into_iter().flat_map(move |content| (0..chunk.count).map(move |_| posting(content)))
+        });
+        let shards = MemoryShards::new(postings.collect(), NonZeroU32::MIN);
+        let payload_bytes: Vec<u64> = members.iter().map(|content| size(ContentIndex(*content)).0).collect();
+        let mut holders = Holders::new();
+        members.iter().for_each(|content| holders.push(input.holders.of(ContentIndex(*content)).iter().copied()));
+        let input = Input { payload_bytes: &payload_bytes, holders: &holders, levels: &[], across: input.across };
+        let found = Mutex::new(Vec::new());
+        let collect = |links: &[Link]| {
+            found.lock().unwrap().extend_from_slice(links);
+            Ok(())
+        };
+        let request = Request { sink: Some(&collect), clusters: true, changed: None };
+        let mut part = run(&shards, &input, options, &monitor, (request, rule)).unwrap();
+        part.renumber(&of_all);
+        part.stats = Stats { links: part.stats.links, ..Stats::default() };
+        whole.append(part);
+        let of_link = |link: &Link| Link { a: of_all(link.a), b: of_all(link.b), ..*link };
+        links.extend(found.lock().unwrap().iter().map(of_link));
+    }
+    whole.sort();
+    links.sort_unstable();
+    (whole, links)
+}
+
+#[test]
+fn tags_range_by_range_and_contents_component_by_component_give_the_same_analysis() {
+    let mut random = Random(3);
+    let (mut clusters, mut omitted, mut components) = (0, 0, 0);
+    for number in 0..1500 {
+        let instance = instance(&mut random);
+        let input = Input {
+            payload_bytes: &instance.payload_bytes,
+            holders: &instance.holders,
+            levels: &instance.levels,
+            across: instance.across.as_deref(),
+        };
+        let tenths = random.of(&[0, 3, 5, 8, 9, 10]);
+        let spill_dir = tempfile::tempdir().unwrap();
+        let options = Options {
+            thresholds: Thresholds {
+                min_shared_bytes: random.of(&[0, 1, 5, 20, u64::MAX]),
+                min_containment: format!("{}.{}", tenths / 10, tenths % 10).parse().unwrap(),
+            },
+            memory_budget_bytes: random.of(&[0, 1000, 1 << 26]),
+            threads: NonZeroUsize::MIN,
+            spill_dir: spill_dir.path(),
+        };
+        let rule = random.of(&[
+            LinkRule { all_max: 0, per_member_max: 0, share_max: u64::MAX },
+            LinkRule { all_max: 30, per_member_max: 0, share_max: 2 },
+            LinkRule::published(24),
+        ]);
+        let monitor = Monitor { progress: &|_| (), cancelled: &AtomicBool::new(false) };
+        let shards = MemoryShards::new(instance.postings.clone(), NonZeroU32::MIN);
+        let reported = Mutex::new(Vec::new());
+        let collect = |links: &[Link]| {
+            reported.lock().unwrap().extend_from_slice(links);
+            Ok(())
+        };
+        let request = Request { sink: Some(&collect), clusters: true, changed: None };
+        let mut expected = run(&shards, &input, &options, &monitor, (request, rule)).unwrap();
+        let (mut found, links) = in_parts(&instance, &input, &options, rule);
+        // Groups without a place are words of zeros at the end.
+        for one in expected.omitted.of.iter_mut().chain(&mut found.omitted.of) {
+            one.groups.resize(1, 0);
+        }
+        let of = |stats: Stats| (stats.postings, stats.tags, stats.shared_tags, stats.links);
+        assert_eq!(of(found.stats), of(expected.stats), "instance {number}");
+        assert_eq!(found.clusters, expected.clusters, "instance {number}");
+        assert_eq!(found.overlap, expected.overlap, "instance {number}");
+        assert_eq!(found.omitted, expected.omitted, "instance {number}");
+        let mut expected_links = reported.into_inner().unwrap();
+        expected_links.sort_unstable();
+        assert_eq!(links, expected_links, "instance {number}");
+        clusters += found.clusters.len();
+        omitted += found.omitted.count;
+        components += usize::from(found.clusters.len() > 1);
+    }
+    assert!(clusters > 500 && omitted > 100 && components > 100, "{clusters} {omitted} {components}");
 }

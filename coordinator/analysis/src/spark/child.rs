@@ -1,6 +1,7 @@
 //! The program `cognate-spark`, and how it is asked.
 //!
-//! It is started with a task and a folder. A line on its output is `progress STAGE DONE TOTAL`, or `done KEPT POSTINGS` at the end. The
+//! It is started with a task and a folder. A line on its output is `progress STAGE DONE TOTAL`, or at the end `done KEPT POSTINGS`
+//! or `joined LINKS POSTINGS`. The
 //! last line that it writes on its error output is the reason of a failure. Its input stays open and empty; `cancel` there asks it to stop
 //! and to remove everything, the end of the input to stop and to leave what is published.
 
@@ -27,7 +28,9 @@ const LINE_BYTES_MAX: u64 = 4096;
 /// The end of the program.
 pub(super) enum Ended {
     /// It left a run with so many postings, of so many.
-    Done { kept: u64, postings: u64 },
+    Grouped { kept: u64, postings: u64 },
+    /// It left an analysis with so many links, of so many postings.
+    Joined { links: u64, postings: u64 },
     /// It failed, for this reason.
     Failed(String),
     /// It was asked to stop.
@@ -74,7 +77,7 @@ pub(super) fn run(program: &Path, task: &str, folder: &Path, scan: &ScanJob) -> 
         return Ok(Ended::Stopped);
     }
     match done {
-        Some((kept, postings)) if status.success() => Ok(Ended::Done { kept, postings }),
+        Some(done) if status.success() => Ok(done),
         _ => {
             let reason = reason.into_inner().unwrap_or_else(std::sync::PoisonError::into_inner);
             Ok(Ended::Failed(if reason.is_empty() {
@@ -122,8 +125,8 @@ fn each_line(from: impl Read, mut each: impl FnMut(String)) {
     }
 }
 
-/// Reports progress; returns the figures of the last line.
-fn understood(line: &str, scan: &ScanJob) -> Option<(u64, u64)> {
+/// Reports progress; returns the end that the last line tells of.
+fn understood(line: &str, scan: &ScanJob) -> Option<Ended> {
     let words: Vec<&str> = line.split(' ').collect();
     match words.as_slice() {
         ["progress", stage, done, total] => {
@@ -135,7 +138,14 @@ fn understood(line: &str, scan: &ScanJob) -> Option<(u64, u64)> {
             (scan.progress)(phase, done.parse().unwrap_or(0), total.parse().unwrap_or(0));
             None
         }
-        ["done", kept, postings] => Some((kept.parse().ok()?, postings.parse().ok()?)),
+        ["joins", place] => {
+            tracing::info!(place = %place, "Spark: where the engine joins");
+            None
+        }
+        ["done", kept, postings] => Some(Ended::Grouped { kept: kept.parse().ok()?, postings: postings.parse().ok()? }),
+        ["joined", links, postings] => {
+            Some(Ended::Joined { links: links.parse().ok()?, postings: postings.parse().ok()? })
+        }
         _ => None,
     }
 }
@@ -181,10 +191,13 @@ mod tests {
         let lines = "[ $1 = group ] && [ -d $2 ] || exit 9\necho progress export 1 2\necho noise\necho progress group 0 7\necho \
                      progress fetch 3 3\necho done 5 12";
         let (ended, phases, folder) = run_lines(lines, false, false);
-        assert!(matches!(ended, Ok(Ended::Done { kept: 5, postings: 12 })));
+        assert!(matches!(ended, Ok(Ended::Grouped { kept: 5, postings: 12 })));
         let expected =
             [(AnalysisPhase::Exporting, 1, 2), (AnalysisPhase::Grouping, 0, 7), (AnalysisPhase::Fetching, 3, 3)];
         assert_eq!(phases, expected);
+        std::fs::remove_dir_all(folder).unwrap();
+        let (ended, _, folder) = run_lines("echo joins workers\necho joined 7 12", false, false);
+        assert!(matches!(ended, Ok(Ended::Joined { links: 7, postings: 12 })));
         std::fs::remove_dir_all(folder).unwrap();
     }
 

@@ -1,0 +1,163 @@
+#!/bin/bash
+# A coordinator with 512 MiB of memory and a small disk: natively, a scan of 10 million chunks waits for room; with the join on the workers of a
+# Spark cluster it completes, and once there is room, the native scan has the same digest.
+#
+#   COGNATE=target/release/cognate SPARK_PROGRAM=coordinator/spark/target/release/cognate-spark PYTHON=venv/bin/python \
+#       integration-tests/spark/small.sh
+#
+# Mounts a file system in memory for the scans and one for the jobs, and makes a control group, so that it needs root on Linux. DOCUMENTS (30,000 of
+# 32 kB each), ROOM (bytes for scans, 100 MB) and WORK (a folder with room for three times the documents) are its sizes.
+set -eu
+
+cd "$(dirname "$0")/../.."
+PYTHON=${PYTHON:-python3}
+COGNATE=$(realpath "${COGNATE:-target/release/cognate}")
+SPARK_PROGRAM=$(realpath -m "${SPARK_PROGRAM:-coordinator/spark/target/release/cognate-spark}")
+DOCUMENTS=${DOCUMENTS:-30000}
+ROOM=${ROOM:-100000000}
+MEMORY=$((512 << 20))
+HUB_PORT=${HUB_PORT:-17643}
+
+not_checked() {
+    echo "NOT CHECKED: a small coordinator with Spark: $1" >&2
+    echo "0 passed, 0 failed, 1 skipped"
+    exit 0
+}
+fail() {
+    echo "spark: FAILED: $1" >&2
+    echo "0 passed, 1 failed"
+    exit 1
+}
+command -v java > /dev/null || not_checked "there is no Java"
+"$PYTHON" -c 'import pyspark.sql.connect, grpc' 2> /dev/null || not_checked "there is no pyspark"
+
+work=$(mktemp -d "${WORK:-/tmp}/cognate-spark-small.XXXXXX")
+# shellcheck source=cluster.sh
+. integration-tests/spark/cluster.sh
+pids=()
+group=
+finish() {
+    [ ${#pids[@]} = 0 ] || kill "${pids[@]}" 2> /dev/null || true
+    stop_cluster
+    wait
+    umount --lazy "$work/hub/scans" "$work/hub/spark" 2> /dev/null || true
+    [ -z "$group" ] || rmdir "$group" 2> /dev/null || true
+    [ -n "${KEEP:-}" ] || rm -rf "$work"
+}
+trap finish EXIT
+
+# A control group with so much memory: of version 2, or of version 1.
+make_group() {
+    if [ -e /sys/fs/cgroup/cgroup.controllers ]; then
+        group=/sys/fs/cgroup/cognate-small-$$
+        mkdir "$group" && echo "$MEMORY" > "$group/memory.max"
+    else
+        group=/sys/fs/cgroup/memory/cognate-small-$$
+        mkdir "$group" && echo "$MEMORY" > "$group/memory.limit_in_bytes"
+    fi
+}
+make_group 2> /dev/null || { group= && not_checked "no control group can be made"; }
+mkdir -p "$work/hub/scans" "$work/hub/spark" "$work/exchange"
+
+# Documents of which each second one is a copy of the one before it, at the other site, with a tenth of its lines replaced.
+"$PYTHON" - "$work/trees" "$DOCUMENTS" << 'END'
+import os, random, sys
+random.seed(512)
+folder, documents = sys.argv[1], int(sys.argv[2])
+for site in "ab":
+    os.makedirs(f"{folder}/{site}")
+lines = []
+for number in range(documents):
+    if number % 2 == 0:
+        text = random.randbytes(16000).hex()
+        lines = [text[at:at + 80] for at in range(0, len(text), 80)]
+    else:
+        for at in random.sample(range(len(lines)), len(lines) // 10):
+            lines[at] = random.randbytes(40).hex()
+    with open(f"{folder}/{'ab'[number % 2]}/{number:06}.txt", "w") as file:
+        file.write("\n".join(lines))
+END
+
+cat > "$work/coordinator.toml" << END
+state_dir = "$work/hub"
+listen = "127.0.0.1:$HUB_PORT"
+http_listen = "127.0.0.1:$((HUB_PORT + 1))"
+names = ["127.0.0.1"]
+memory_budget = "64MiB"
+[spark]
+program = "$SPARK_PROGRAM"
+servers = ["sc://127.0.0.1:$SPARK_PORT"]
+exchanges = ["file://$work/exchange"]
+join = "workers"
+END
+start_cluster "$work/cluster"
+"$COGNATE" coordinator init --config "$work/coordinator.toml" > /dev/null
+mount -t tmpfs -o "size=$ROOM" tmpfs "$work/hub/scans" 2> /dev/null || not_checked "no file system can be mounted"
+mount -t tmpfs -o "size=$ROOM" tmpfs "$work/hub/spark"
+(echo "$BASHPID" > "$group/cgroup.procs" && exec "$COGNATE" coordinator run --config "$work/coordinator.toml" 2> "$work/coordinator.log") &
+coordinator=$!
+pids+=($coordinator)
+until "$COGNATE" coordinator health --config "$work/coordinator.toml" > /dev/null 2>&1; do sleep 0.2; done
+export COGNATE_OPERATOR=$work/hub/operator.toml
+for site in a b; do
+    cat > "$work/$site.toml" << END
+state_dir = "$work/site-$site"
+one_party = true
+[[repository]]
+name = "tree"
+path = "$work/trees/$site"
+END
+    "$COGNATE" site invite "$site" | "$COGNATE" worker enroll - --config "$work/$site.toml" > /dev/null
+    "$COGNATE" worker run --config "$work/$site.toml" 2> "$work/$site.log" &
+    pids+=($!)
+done
+for site in a b; do
+    until "$COGNATE" worker health --config "$work/$site.toml" > /dev/null 2>&1; do sleep 0.2; done
+done
+
+field() {
+    "$COGNATE" scan show latest --format json | "$PYTHON" -c "import json, sys; print(json.load(sys.stdin).get('$1') or '')"
+}
+# Seconds of processor time of the coordinator and of the programs that it has waited for.
+processor() {
+    awk -v hertz="$(getconf CLK_TCK)" '{print ($14 + $15 + $16 + $17) / hertz}' "/proc/$coordinator/stat"
+}
+options="--repositories a/tree,b/tree --view raw --chunk-bytes 100"
+
+# shellcheck disable=SC2086
+{
+    "$COGNATE" scan launch --yes --wait $options > "$work/native.log" 2>&1 &
+    launched=$!
+    until [ -n "$(field waiting)" ]; do
+        kill -0 $launched 2> /dev/null || fail "natively, the scan did not wait for room: $(cat "$work/native.log")"
+        sleep 0.5
+    done
+    echo "spark: natively: $(field waiting | sed "s|$work||g")"
+    "$COGNATE" scan cancel latest > /dev/null
+    wait $launched || true
+
+    before=$(processor)
+    begun=$(date +%s)
+    "$COGNATE" scan launch --yes --wait $options --no-sync --engine spark > "$work/spark.log" 2>&1 &
+    launched=$!
+    scans=0
+    jobs=0
+    while kill -0 $launched 2> /dev/null; do
+        now=$(du -sb "$work/hub/scans" | cut -f1)
+        [ "$now" -gt "$scans" ] && scans=$now
+        now=$(du -sb "$work/hub/spark" | cut -f1)
+        [ "$now" -gt "$jobs" ] && jobs=$now
+        sleep 0.2
+    done
+    wait $launched || fail "the scan on Spark: $(cat "$work/spark.log")"
+    spark=$(field digest)
+    echo "spark: on Spark: $(($(date +%s) - begun)) s, $("$PYTHON" -c "print(round($(processor) - $before, 1))") s of the coordinator's processor," \
+        "$((scans / 1000000)) MB of scans and $((jobs / 1000000)) MB of jobs at most, $(grep VmHWM "/proc/$coordinator/status" | tr -s '\t ' ' ') of $((MEMORY >> 20)) MiB"
+
+    mount -o "remount,size=$((20 * ROOM))" "$work/hub/scans"
+    "$COGNATE" scan launch --yes --wait $options --no-sync > "$work/native.log" 2>&1 || fail "natively, with room: $(cat "$work/native.log")"
+    [ "$(field digest)" = "$spark" ] || fail "the digest is $spark on Spark, $(field digest) natively"
+    grep -o "compared .*" "$work/coordinator.log" | tail -1
+}
+echo "spark: ok: a small coordinator completes on Spark what waits for room natively: the same digest, $spark"
+echo "1 passed, 0 failed"
