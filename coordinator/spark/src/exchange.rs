@@ -99,6 +99,12 @@ impl Exchange {
         })
     }
 
+    /// True if the folder has no file.
+    pub(crate) fn is_empty(&self) -> Result<bool> {
+        let first = async { self.store.list(Some(&self.folder)).try_next().await };
+        Ok(self.wait("", "listed", first)?.is_none())
+    }
+
     /// The files with rows in a folder of it, by their names.
     pub(crate) fn data_files(&self, name: &str) -> Result<Vec<Object>> {
         let folder = self.path(name)?;

@@ -20,6 +20,7 @@ mod group;
 mod job;
 mod partitions;
 mod passes;
+mod report;
 mod result_file;
 mod row;
 mod rules;
@@ -42,7 +43,7 @@ use crate::rules::Division;
 use crate::stages::Stages;
 use crate::stop::Stop;
 
-const USAGE: &str = "usage: cognate-spark group FOLDER | clean FOLDER | work PASS | --version";
+const USAGE: &str = "usage: cognate-spark group FOLDER | clean FOLDER | work PASS | parquet ADDRESS | --version";
 /// Exit code of a program that was asked to stop.
 const STOPPED: u8 = 75;
 /// Age from which what another job has left is removed.
@@ -73,6 +74,7 @@ fn main() -> ExitCode {
             group_all(Path::new(folder), &stop)
         }
         ["clean", folder] => clean(Path::new(folder)),
+        ["parquet", address] => as_parquet(address),
         _ => Err(anyhow::anyhow!(USAGE)),
     };
     if stop.is_asked() {
@@ -118,6 +120,15 @@ fn group_all(folder: &Path, stop: &Stop) -> Result<()> {
     Ok(())
 }
 
+/// Writes the report on standard input as tables below an address.
+fn as_parquet(address: &str) -> Result<()> {
+    let exchange = Exchange::open(address, report::NAME)?;
+    let counts = report::write(std::io::stdin().lock(), &exchange)?;
+    counts.iter().for_each(|(kind, count)| println!("{kind} {count}"));
+    println!("{}", exchange.url());
+    Ok(())
+}
+
 /// True if the engine joins on the workers; says so.
 fn joins_on_workers(job: &Job, server: &Server) -> Result<bool> {
     let runs_programs = job.join != Join::Coordinator && server.runs_programs();
@@ -142,7 +153,7 @@ fn join_on_workers(
     let division = Division::of(job);
     let whole = export::export(job, exchange, stages, (Some(division), stop))?;
     let program =
-        if job.worker_program.is_empty() { bring_program(exchange, server)? } else { job.worker_program.clone() };
+        if job.worker_program.is_empty() { bring_program(job, exchange, server)? } else { job.worker_program.clone() };
     let mut passes = Passes { job, exchange, server, stop, stages: &mut *stages, program };
     let left = passes.run(division, whole.sum)?;
     server.release();
@@ -153,10 +164,13 @@ fn join_on_workers(
 }
 
 /// Puts this program into the exchange, from where the cluster brings it to the workers; its name says which it is.
-fn bring_program(exchange: &Exchange, server: &Server) -> Result<String> {
+///
+/// A server keeps the names of all files that it ever brought, whatever the session, and the program with one name is from one address
+/// for as long as it runs: so the name has the job as well.
+fn bring_program(job: &Job, exchange: &Exchange, server: &Server) -> Result<String> {
     let own = std::env::current_exe().context("this program does not find itself")?;
     let content = std::fs::read(&own).with_context(|| format!("`{}` cannot be read", own.display()))?;
-    let name = format!("cognate-spark-{}", &export::digest(&content)[..16]);
+    let name = format!("cognate-spark-{}-{}", &export::digest(&content)[..16], job.name);
     exchange.put(&name, content)?;
     server.add_file(&exchange.url_of(&name))?;
     Ok(name)

@@ -200,7 +200,7 @@ mod tests {
         let exchange = Exchange::open(&format!("file://{}", folder.path().display()), "job").unwrap();
         let mut writer = TableWriter::new().unwrap();
         // More than a group, so that ranges are read.
-        let blocks: Vec<(i32, Vec<u8>)> = (0..40).map(|key| (key, vec![key.to_le_bytes()[0]; 160_000])).collect();
+        let blocks: Vec<(i32, Vec<u8>)> = (0..40i32).map(|key| (key, vec![key.to_le_bytes()[0]; 160_000])).collect();
         blocks.iter().for_each(|(key, payload)| writer.push(Kind::Links, *key, payload).unwrap());
         let (file, sums) = writer.finish().unwrap();
         let sum = sums[&Kind::Links];
