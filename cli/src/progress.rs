@@ -49,8 +49,8 @@ impl Bars {
         let what = match phase {
             AnalysisPhase::Freezing => "putting documents together",
             AnalysisPhase::Exporting => "writing chunks for Spark",
-            AnalysisPhase::Grouping => "Spark groups chunks",
-            AnalysisPhase::Fetching => "reading what Spark left",
+            AnalysisPhase::Grouping => "the Spark cluster works",
+            AnalysisPhase::Fetching => "reading what Spark returns",
             AnalysisPhase::Comparing => "comparing",
             AnalysisPhase::Publishing => "writing the result",
         };

@@ -58,6 +58,7 @@ make_group() {
 }
 make_group 2> /dev/null || { group= && not_checked "no control group can be made"; }
 mkdir -p "$work/hub/scans" "$work/hub/spark" "$work/exchange"
+chmod 700 "$work/hub"
 
 # Documents of which each second one is a copy of the one before it, at the other site, with a tenth of its lines replaced.
 "$PYTHON" - "$work/trees" "$DOCUMENTS" << 'END'
@@ -92,12 +93,15 @@ join = "workers"
 END
 start_cluster "$work/cluster"
 "$COGNATE" coordinator init --config "$work/coordinator.toml" > /dev/null
-mount -t tmpfs -o "size=$ROOM" tmpfs "$work/hub/scans" 2> /dev/null || not_checked "no file system can be mounted"
-mount -t tmpfs -o "size=$ROOM" tmpfs "$work/hub/spark"
+mount -t tmpfs -o "size=$ROOM,mode=700" tmpfs "$work/hub/scans" 2> /dev/null || not_checked "no file system can be mounted"
+mount -t tmpfs -o "size=$ROOM,mode=700" tmpfs "$work/hub/spark"
 (echo "$BASHPID" > "$group/cgroup.procs" && exec "$COGNATE" coordinator run --config "$work/coordinator.toml" 2> "$work/coordinator.log") &
 coordinator=$!
 pids+=($coordinator)
-until "$COGNATE" coordinator health --config "$work/coordinator.toml" > /dev/null 2>&1; do sleep 0.2; done
+until "$COGNATE" coordinator health --config "$work/coordinator.toml" > /dev/null 2>&1; do
+    kill -0 $coordinator 2> /dev/null || fail "the coordinator does not run: $(cat "$work/coordinator.log")"
+    sleep 0.2
+done
 export COGNATE_OPERATOR=$work/hub/operator.toml
 for site in a b; do
     cat > "$work/$site.toml" << END

@@ -105,9 +105,9 @@ pub enum AnalysisPhase {
     Freezing,
     /// Writing the postings for an engine elsewhere.
     Exporting,
-    /// That engine groups them.
+    /// That engine groups or compares them.
     Grouping,
-    /// Reading back what is left.
+    /// Reading back what it returns.
     Fetching,
     /// Finding what contents share.
     Comparing,

@@ -84,8 +84,8 @@ impl ScanView {
         let phase = |phase| match phase {
             AnalysisPhase::Freezing => "fixing the input",
             AnalysisPhase::Exporting => "writing chunks for Spark",
-            AnalysisPhase::Grouping => "Spark groups chunks",
-            AnalysisPhase::Fetching => "reading what Spark left",
+            AnalysisPhase::Grouping => "the Spark cluster works",
+            AnalysisPhase::Fetching => "reading what Spark returns",
             AnalysisPhase::Comparing => "comparing",
             AnalysisPhase::Publishing => "writing the result",
             AnalysisPhase::Unspecified => "waiting for its turn",
