@@ -6,7 +6,7 @@
 #       integration-tests/spark/check.sh [FOLDER-A FOLDER-B]
 #
 # The two folders are compared with a mean of 100 bytes; without them, samples/ are. Skips, and says so, where Java or pyspark is missing.
-# Sail is tested as well where `pysail` is installed beside pyspark, and an object store where `moto` is: Sail reads S3 by itself, Spark needs
+# Sail is tested as well where `pysail` is installed with pyspark, and an object store where `moto` is: Sail reads S3 by itself, Spark needs
 # `hadoop-aws`, which PyPI does not have. Takes some minutes; WORK is its folder, /tmp by default.
 set -eu
 
