@@ -21,14 +21,12 @@ use crate::job::Job;
 use crate::partitions::{Components, NONE};
 use crate::row::Sum;
 use crate::rules::Division;
-use crate::stages::{Pass, Stages};
+use crate::stages::{PASSES, Pass, Stages};
 use crate::stop::Stop;
 use crate::table::{TableWriter, each_block};
 use crate::work::MARKER;
 use crate::{check, progress};
 
-/// The passes, in their order.
-pub(crate) const PASSES: [&str; 5] = ["tags", "prefixes", "components", "route", "join"];
 /// Tasks of a pass at most; those of a small scan are few anyhow.
 const TASKS_MAX: u64 = 100_000;
 /// Bytes of a file with places.

@@ -1,5 +1,6 @@
-//! Analyses as bytes: the engine's own file, through a file of this process.
+//! Analyses as bytes: the engine's own file, through a file of this process, next to its spill.
 
+use std::path::PathBuf;
 use std::sync::atomic::{AtomicU64, Ordering};
 
 use anyhow::{Context as _, Result};
@@ -21,7 +22,7 @@ pub(crate) fn binding(name: &str) -> Binding {
 fn with_file<T>(work: impl FnOnce(&std::path::Path) -> Result<T>) -> Result<T> {
     let number = NEXT.fetch_add(1, Ordering::Relaxed);
     let name = format!("cognate-analysis-{}-{number}", std::process::id());
-    let path = crate::work::spill_folder().join(name);
+    let path = spill_folder().join(name);
     let done = work(&path).with_context(|| format!("`{}` cannot be used", path.display()));
     let _ = std::fs::remove_file(&path);
     done
@@ -41,4 +42,11 @@ pub(crate) fn analysis_of(bytes: &[u8]) -> Result<Analysis> {
         std::fs::write(path, bytes)?;
         Ok(Analysis::read(path, &OF_TASKS)?)
     })
+}
+
+/// The folder for spill files: the one that Spark gives its own.
+pub(crate) fn spill_folder() -> PathBuf {
+    let folders = std::env::var("SPARK_LOCAL_DIRS").or_else(|_| std::env::var("LOCAL_DIRS")).unwrap_or_default();
+    let first = folders.split(',').next().filter(|folder| !folder.is_empty());
+    first.map_or_else(std::env::temp_dir, PathBuf::from)
 }

@@ -19,8 +19,10 @@ use std::path::{Path, PathBuf};
 use anyhow::{Context as _, Result};
 
 use crate::block::{Kind, Sums};
-use crate::passes::PASSES;
 use crate::row::Sum;
+
+/// The passes on the workers, in their order.
+pub(crate) const PASSES: [&str; 5] = ["tags", "prefixes", "components", "route", "join"];
 
 /// A part of the export.
 #[derive(Clone, PartialEq, Eq, Debug)]

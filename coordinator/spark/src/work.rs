@@ -15,7 +15,6 @@ pub(crate) mod tags;
 use std::collections::BTreeMap;
 use std::fmt::Write as _;
 use std::io::{BufRead, BufReader, BufWriter, Write};
-use std::path::PathBuf;
 
 use anyhow::{Context as _, Result, anyhow, bail};
 
@@ -172,11 +171,4 @@ impl Out<'_> {
             .into_iter()
             .try_for_each(|((kind, key), payload)| self.write(kind, key, &payload))
     }
-}
-
-/// The folder for spill files: the one that Spark gives its own.
-pub(crate) fn spill_folder() -> PathBuf {
-    let folders = std::env::var("SPARK_LOCAL_DIRS").or_else(|_| std::env::var("LOCAL_DIRS")).unwrap_or_default();
-    let first = folders.split(',').next().filter(|folder| !folder.is_empty());
-    first.map_or_else(std::env::temp_dir, PathBuf::from)
 }

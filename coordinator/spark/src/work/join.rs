@@ -11,9 +11,9 @@ use cognate_similarity::{
     analyse_part,
 };
 
-use super::{Out, Pass, TASK_MEMORY_BYTES, spill_folder};
+use super::{Out, Pass, TASK_MEMORY_BYTES};
 use crate::block::{Kind, long, words};
-use crate::result_file;
+use crate::result_file::{self, spill_folder};
 use crate::rules::Rules;
 
 /// An odd number, so that multiplying by it loses nothing: that of Fibonacci hashing.

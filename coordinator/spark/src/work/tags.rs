@@ -10,9 +10,9 @@ use cognate_similarity::{
     Stats, find_shared_chunks,
 };
 
-use super::{Out, Pass, TASK_MEMORY_BYTES, spill_folder};
+use super::{Out, Pass, TASK_MEMORY_BYTES};
 use crate::block::{Kind, words};
-use crate::result_file;
+use crate::result_file::{self, spill_folder};
 use crate::rules::Rules;
 
 /// Set in a length if the chunk is boilerplate.
