@@ -344,7 +344,8 @@ fn spark(loaded: &Loaded<CoordinatorFile>) -> anyhow::Result<SparkSettings> {
     let join = named.ok_or_else(|| wrong("join", &format!("`{join}` is none of auto, workers, coordinator")))?.0;
     // It becomes a part of a statement and of a command.
     let is_plain = |letter: char| letter.is_ascii_alphanumeric() || "/._-".contains(letter);
-    if !worker_program.is_empty() && !(worker_program.starts_with('/') && worker_program.chars().all(is_plain)) {
+    let is_path = worker_program.starts_with('/') && worker_program.chars().all(is_plain);
+    if !(worker_program.is_empty() || is_path) {
         return Err(wrong("worker_program", "it has to be an absolute path of letters, digits and `/._-`"));
     }
     Ok(SparkSettings { program, servers, exchanges, join, worker_program })

@@ -83,7 +83,7 @@ pub(crate) enum Done {
     /// The postings that are left.
     Grouped(Grouped),
     /// All that there is to find.
-    Joined(Joined),
+    Joined(Box<Joined>),
 }
 
 /// The postings that are left, in a run; the files are removed at the end.
@@ -175,7 +175,9 @@ impl Spark {
         let ended = child::run(&self.settings.program, "group", &folder, scan)?;
         match ended {
             Ended::Grouped { kept, postings } => opened(folder, subject, (kept, postings)).map(Done::Grouped),
-            Ended::Joined { links, postings } => joined(folder, &name, (links, postings)).map(Done::Joined),
+            Ended::Joined { links, postings } => {
+                joined(folder, &name, (links, postings)).map(|joined| Done::Joined(Box::new(joined)))
+            }
             Ended::Failed(reason) => Err(Error::Refused(format!("Spark: {reason}"))),
             Ended::Stopped if scan.halted.load(Ordering::Relaxed) => Err(Error::Cancelled),
             Ended::Stopped => {
