@@ -63,6 +63,9 @@ fn a_sample_says_what_two_sites_have_in_common_and_a_complete_scan_goes_on_from_
     let expected = federation.expected(&["--view", "raw"]);
     assert_eq!(complete["scan"]["digest"], expected["scan"]["digest"]);
     assert!(complete["scan"].get("estimates").is_none());
+    // An index of everything is not reduced to a sample.
+    let refused = launch(&federation, &["--estimate=20"]).refusal(1);
+    assert!(refused.contains("has an index, which an estimate would reduce to a sample"), "{refused}");
     launch(&federation, &["--estimate=100"]).refusal(2);
     launch(&federation, &["--estimate=0"]).refusal(2);
 }

@@ -1,9 +1,11 @@
 //! Launching scans, following them, and continuing those that an earlier process was cut off in.
 
+use std::cmp::Reverse;
 use std::sync::Arc;
 
 use cognate_analysis::AnalysisLimits;
 use cognate_analysis::spec::ScanSpec;
+use cognate_fingerprint::Method;
 use cognate_proto::name::ScanId;
 use cognate_proto::options::ScanOptions;
 use cognate_proto::v1;
@@ -114,6 +116,7 @@ impl Scans {
         let spec = ScanSpec::new(wanted, limits)?;
         self.check_sites(&spec)?;
         self.check_launch(&spec)?;
+        self.check_sample(&spec)?;
         self.check_under_way(by)?;
         let row = self.begun(&spec.options, name, by)?;
         self.analyser.record(id, &row)?;
@@ -156,6 +159,34 @@ impl Scans {
         for (site, _) in &spec.options.repositories {
             if self.records.store.party_of(site)?.is_none() {
                 return Err(Error::UnknownSite(site.clone()));
+            }
+        }
+        Ok(())
+    }
+
+    /// Refuses a sample of a repository whose index has more: the sync of the sample would remove what was sent.
+    fn check_sample(&self, spec: &ScanSpec) -> Result<(), Error> {
+        if spec.options.sample_percent.is_none() {
+            return Ok(());
+        }
+        let mut scans = self.records.store.scans()?;
+        scans.sort_unstable_by_key(|(_, row)| Reverse(row.number));
+        for (key, _, row) in self.analyser.indexes.all()? {
+            let method = row.header.as_ref().and_then(|header| Method::try_from(header.method.as_ref()?).ok());
+            let is_asked = spec.options.repositories.contains(&(key.site.clone(), key.repository.clone()))
+                && spec.layers.iter().any(|layer| Some(layer.method) == method);
+            if !row.sealed || key.scope.is_some() || !is_asked {
+                continue;
+            }
+            let is_of_key = |scan: &ScanRow| scan.frozen.iter().any(|frozen| frozen.slot().as_ref() == Some(&key));
+            // An index that no scan has used is of a site's own schedule.
+            let latest = scans.iter().find(|(_, scan)| is_of_key(scan));
+            if !latest.is_some_and(|(_, scan)| scan.options().sample_percent.is_some()) {
+                return Err(Error::Refused(format!(
+                    "{}/{} has an index, which an estimate would reduce to a sample: launch the scan without --estimate; it \
+                     reads what has changed alone, and with --no-sync nothing",
+                    key.site, key.repository
+                )));
             }
         }
         Ok(())

@@ -291,8 +291,8 @@ async fn label(person: Person, Path(id): Path<String>, fields: Fields) -> Shown 
     }
     match set(&person, request).await {
         Ok(done) => {
-            let count = human::count(done.subjects);
-            person.say(format!("Labels of {count}: {words}. “Undo” (u) takes it back."));
+            let (count, unit) = (human::count(done.subjects), if done.subjects == 1 { "cluster" } else { "clusters" });
+            person.say(format!("{count} {unit} labelled: {words}. “Undo” (u) takes it back."));
         }
         // The page behind the form has the old labels; the notice above it says what is wrong with the new ones.
         Err(error) if error.status == axum::http::StatusCode::BAD_REQUEST => {

@@ -19,7 +19,7 @@ fn a_cluster_gets_tags_and_a_person_by_keys_and_the_list_is_filtered_by_them() {
     browser.press("t");
     assert_eq!(browser.script("return document.activeElement.name"), "tag");
     browser.press(&format!("legal hold, to show{ENTER}"));
-    browser.see_in("[role=status]", "Labels of 1: +legal hold +to show");
+    browser.see_in("[role=status]", "1 cluster labelled: +legal hold +to show");
     let tags = |browser: &Browser| browser.texts("ol.rows li.here .tag");
     assert_eq!(tags(&browser), ["legal hold", "to show"]);
     browser.press("a");

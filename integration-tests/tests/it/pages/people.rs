@@ -40,15 +40,15 @@ fn a_site_is_shut_out_invited_again_and_forgotten_from_the_pages() {
     federation.scan(&[]).expect(0);
     let Some(browser) = Browser::signed_in(&federation) else { return };
     browser.open("/sites");
-    browser.click("#b details:nth-of-type(1) summary");
+    browser.click("#b details:has(form[action='/sites/invite']) summary");
     browser.click("#b form[action='/sites/invite'] button");
     browser.wait("there is an invitation", |browser| browser.has(".notice code"));
     browser.see_begin(".notice code", "echo cog1_");
-    browser.click("#b details:nth-of-type(2) summary");
+    browser.click("#b details:has(form[action='/sites/revoke']) summary");
     browser.click("#b form[action='/sites/revoke'] button");
     browser.wait("it is shut out", |browser| browser.has("#b .state.revoked"));
     // All that it sent, and the result, go with it; only who has typed its name does that.
-    browser.click("#b details:nth-of-type(2) summary");
+    browser.click("#b details:has(form[action='/sites/forget']) summary");
     browser.fill("#again-b", "a");
     browser.shoot("sites-forget");
     browser.click("#b form[action='/sites/forget'] button");
