@@ -181,7 +181,7 @@ impl Scans {
             let is_of_key = |scan: &ScanRow| scan.frozen.iter().any(|frozen| frozen.slot().as_ref() == Some(&key));
             // An index that no scan has used is of a site's own schedule.
             let latest = scans.iter().find(|(_, scan)| is_of_key(scan));
-            if !latest.is_some_and(|(_, scan)| scan.options().sample_percent.is_some()) {
+            if latest.is_none_or(|(_, scan)| scan.options().sample_percent.is_none()) {
                 return Err(Error::Refused(format!(
                     "{}/{} has an index, which an estimate would reduce to a sample: launch the scan without --estimate; it \
                      reads what has changed alone, and with --no-sync nothing",
