@@ -70,8 +70,8 @@ pub(crate) struct SparkEntry {
     pub(crate) servers: Vec<String>,
     /// Folders below which exchanges may be, `file:///DIR` or `s3a://BUCKET/DIR`; a scan uses the first unless it names another.
     pub(crate) exchanges: Vec<String>,
-    /// Where the engine joins: `workers` has programs on the workers do it, `coordinator` has the cluster group alone, `auto` chooses by
-    /// what the server can do.
+    /// The machines that join: `workers` (they run the program), `coordinator` (the cluster only groups chunks), or `auto`: the workers
+    /// if the server can run programs.
     pub(crate) join: String,
     /// The path of `cognate-spark` on the workers; empty: it comes to them through the exchange.
     pub(crate) worker_program: String,

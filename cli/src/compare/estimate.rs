@@ -173,7 +173,7 @@ impl Reader<'_> {
         }
         let mut windows = Windows::around(&own.open_document(number).ok()?, *size_bytes, offsets).ok()?;
         for place in likely {
-            // What cannot be read has nothing in common with anything.
+            // A document that cannot be read counts as common with none.
             let found = other.open_document(place).and_then(|mut file| windows.find(&mut file));
             self.read.bytes += found.unwrap_or(0);
         }

@@ -1,10 +1,10 @@
 //! Analyses on an Apache Spark cluster: its workers join, or they leave out the postings that can make no link.
 //!
-//! Where the cluster can run programs, `cognate-spark` has it carry out the passes of the engine, each on its workers, and leaves what they
-//! found: the analysis and its links, to the byte what the engine finds here. Elsewhere the cluster groups. Most tags are of one content alone. A program of its own, `cognate-spark`, exports the postings of a layer to a folder that the
-//! cluster reads, has it group them by tag and leave such tags out, checks what came back, and leaves the rest as one run. The engine
-//! compares that run as it would compare all: a tag of one content, held by one group, makes neither a link nor overlap. So the result
-//! is the same bytes. Everything heavy (Parquet, object stores, Spark Connect) is in that program, none of it in this one.
+//! A program of its own, `cognate-spark`, exports the postings of a layer to a folder that the cluster reads. Where the cluster can
+//! run programs, its workers carry out the passes of the engine, and `cognate-spark` writes their analysis and links to files: the
+//! same bytes as the engine makes here. Elsewhere the cluster groups the postings by tag and omits the tags of one content, which are
+//! most; `cognate-spark` checks the others and writes them as one run. The engine compares that run as it would compare all: a tag of
+//! one content, held by one group, makes neither a link nor overlap. So the result is the same bytes. Everything heavy (Parquet, object stores, Spark Connect) is in that program, none of it in this one.
 //!
 //! The program gets a folder with a `job` and is asked through its input and output: see `child.rs`. It keeps there how far it is, so that
 //! another attempt on the same input continues.
@@ -35,13 +35,13 @@ pub struct SparkSettings {
     pub servers: Vec<String>,
     /// Addresses of folders below which exchanges may be.
     pub exchanges: Vec<String>,
-    /// Where the engine joins.
+    /// The machines that join: the workers or the coordinator.
     pub join: SparkJoin,
     /// The path of the program on the workers; empty: it comes to them through the exchange.
     pub worker_program: String,
 }
 
-/// Where the engine joins what a cluster has brought together.
+/// The machines on which the engine joins contents that share chunks.
 #[derive(Clone, Copy, PartialEq, Eq, Default, Debug)]
 pub enum SparkJoin {
     /// On the workers if the server can run programs there, else at the coordinator.
@@ -78,7 +78,7 @@ pub(crate) struct Places {
     pub(crate) exchange: String,
 }
 
-/// What came back.
+/// The answer of a cluster.
 pub(crate) enum Done {
     /// The postings that are left.
     Grouped(Grouped),
@@ -94,7 +94,7 @@ pub(crate) struct Grouped {
     _folder: Folder,
 }
 
-/// What the workers found; the files are removed at the end.
+/// The analysis and the links of the workers; the files are removed at the end.
 pub(crate) struct Joined {
     pub(crate) analysis: Analysis,
     /// The links that the engine reports, in order.

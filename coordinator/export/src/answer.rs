@@ -23,7 +23,7 @@ pub fn of(report: &Report) -> crate::Result<Vec<String>> {
     Ok(all)
 }
 
-/// What a sample says, a sentence for each direction.
+/// The estimates from a sample, one sentence for each direction.
 pub(crate) fn estimates(scan: &ScanSection) -> Vec<String> {
     let sentence = |row: &SampledOverlap| {
         let share = |[share, low, high]: [Ratio; 3]| {

@@ -20,7 +20,7 @@ pub(crate) struct Job {
     pub(crate) contents: usize,
     pub(crate) threads: usize,
     pub(crate) memory_bytes: u64,
-    /// Where the engine joins.
+    /// The machines that join: the workers or the coordinator.
     pub(crate) join: Join,
     /// The path of this program on the workers; empty: it comes through the exchange.
     pub(crate) worker_program: String,

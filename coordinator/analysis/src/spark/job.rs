@@ -26,7 +26,7 @@ use crate::subject::{Subject, index};
 /// Of a content that an analysis does not include.
 const ABSENT: u32 = u32::MAX;
 
-/// What a job is about.
+/// The input of a job.
 pub(super) struct Job<'a> {
     pub(super) folder: &'a Path,
     pub(super) name: &'a str,
