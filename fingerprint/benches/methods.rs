@@ -2,7 +2,7 @@
 //!
 //! `cargo bench -p cognate-fingerprint --bench methods`
 
-use cognate_fingerprint::{Key, Method, View};
+use cognate_fingerprint::{FineCutter, Key, Method, View};
 use divan::counter::BytesCount;
 
 const DOCUMENT_BYTES: usize = 32 << 20;
@@ -71,4 +71,18 @@ fn similarity_index(bencher: divan::Bencher<'_, '_>, param: &str) {
 #[divan::bench(args = ["", "words=200"], sample_count = 10)]
 fn fuzzy(bencher: divan::Bencher<'_, '_>, param: &str) {
     bench(bencher, "fuzzy", param);
+}
+
+/// Chunks of so many bytes, each cut into fine chunks.
+#[divan::bench(args = [100, 1000, 16_384], sample_count = 10)]
+fn fine_chunks(bencher: divan::Bencher<'_, '_>, chunk_bytes: usize) {
+    let document = document();
+    let cutter = FineCutter::new(&Key::none());
+    bencher.counter(BytesCount::new(document.len())).bench_local(|| {
+        let mut sum = 0;
+        for chunk in document.chunks(chunk_bytes) {
+            cutter.cut(chunk, |fine| sum += usize::from(fine.tag));
+        }
+        sum
+    });
 }

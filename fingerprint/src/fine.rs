@@ -14,11 +14,15 @@
 //! follow each other agree, and at the ends of such a run where a first or a last part agrees (`similarity::fine`).
 
 mod as_text;
+#[cfg(target_arch = "x86_64")]
+mod wide;
 
 pub use as_text::{fine_of_text, fine_to_text};
 
 use std::fmt;
 
+#[cfg(target_arch = "x86_64")]
+use self::wide::Wide;
 use crate::key::Key;
 use crate::sip::SipHash;
 
@@ -75,6 +79,8 @@ pub struct FineCutter {
     table: Box<[[i32; 256]; 3]>,
     /// For the first bytes, the last bytes, and all bytes of a fine chunk.
     sips: [SipHash; 3],
+    #[cfg(target_arch = "x86_64")]
+    wide: Option<Wide>,
 }
 
 impl FineCutter {
@@ -89,11 +95,24 @@ impl FineCutter {
         table[0].iter_mut().for_each(|word| *word ^= i32::MIN);
         let mut sip_keys = [[0; 16]; 3];
         key.derive_into("cognate fine tag v1", sip_keys.as_flattened_mut());
-        FineCutter { table, sips: sip_keys.map(SipHash::new) }
+        FineCutter {
+            #[cfg(target_arch = "x86_64")]
+            wide: Wide::of(&table),
+            table,
+            sips: sip_keys.map(SipHash::new),
+        }
     }
 
     /// Cuts a chunk and hands every fine chunk, in order, to `each`.
-    pub fn cut(&self, chunk: &[u8], mut each: impl FnMut(FineChunk)) {
+    pub fn cut(&self, chunk: &[u8], each: impl FnMut(FineChunk)) {
+        #[cfg(target_arch = "x86_64")]
+        if let Some(wide) = &self.wide {
+            return wide.cut(&self.sips, chunk, each);
+        }
+        self.cut_place_by_place(chunk, each);
+    }
+
+    fn cut_place_by_place(&self, chunk: &[u8], mut each: impl FnMut(FineChunk)) {
         let mut start = 0;
         self.each_end(chunk, |end| {
             while start < end {
@@ -259,6 +278,23 @@ mod tests {
                 found.push(end);
             });
             prop_assert_eq!(found, ends_by_definition(&cutter, &chunk));
+        }
+    }
+
+    proptest! {
+        #[test]
+        fn every_processor_cuts_the_same_fine_chunks(
+            bytes in prop::collection::vec(any::<u8>(), 3 * BLOCK + 7),
+            letters in 1_u8..=255,
+            key in any::<[u8; 32]>(),
+            length in prop_oneof![0..3 * BLOCK + 7, 0..20_usize, BLOCK - 4..BLOCK + 4, BLOCK / 4 - 4..BLOCK / 4 + 4],
+        ) {
+            let chunk: Vec<u8> = bytes[..length].iter().map(|byte| byte % letters).collect();
+            let cutter = FineCutter::new(&Key::parse(&key).unwrap());
+            let (mut found, mut expected) = (Vec::new(), Vec::new());
+            cutter.cut(&chunk, |fine| found.push(fine));
+            cutter.cut_place_by_place(&chunk, |fine| expected.push(fine));
+            prop_assert_eq!(found, expected);
         }
     }
 

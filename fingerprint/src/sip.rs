@@ -22,8 +22,9 @@ impl SipHash {
         finish(v)
     }
 
+    /// The state before the first word.
     #[inline]
-    fn start(&self) -> [u64; 4] {
+    pub(crate) fn start(&self) -> [u64; 4] {
         let [k0, k1] = self.key;
         [k0 ^ 0x736f_6d65_7073_6575, k1 ^ 0x646f_7261_6e64_6f6d, k0 ^ 0x6c79_6765_6e65_7261, k1 ^ 0x7465_6462_7974_6573]
     }

@@ -54,6 +54,14 @@ pub(crate) fn load_16(words: &[u32; 16]) -> __m512i {
     unsafe { _mm512_loadu_si512(words.as_ptr().cast()) }
 }
 
+/// Sixteen words with a sign.
+#[inline]
+#[target_feature(enable = "avx512f")]
+#[expect(unsafe_code, reason = "the array has the bytes of a register")]
+pub(crate) fn load_words(words: &[i32; 16]) -> __m512i {
+    unsafe { _mm512_loadu_si512(words.as_ptr().cast()) }
+}
+
 /// 64 bytes.
 #[inline]
 #[target_feature(enable = "avx512f")]
@@ -105,6 +113,13 @@ pub(crate) fn store_16(words: __m512i) -> [u32; 16] {
 #[target_feature(enable = "avx512f")]
 #[expect(unsafe_code, reason = "the array has the bytes of a register")]
 pub(crate) fn store_16_at(words: __m512i, array: &mut [u32; 16]) {
+    unsafe { _mm512_storeu_si512(array.as_mut_ptr().cast(), words) };
+}
+
+#[inline]
+#[target_feature(enable = "avx512f")]
+#[expect(unsafe_code, reason = "the array has the bytes of a register")]
+pub(crate) fn store_words(words: __m512i, array: &mut [i32; 16]) {
     unsafe { _mm512_storeu_si512(array.as_mut_ptr().cast(), words) };
 }
 

@@ -220,9 +220,12 @@ impl FineMeasure {
         self.sides.iter_mut().for_each(Side::find_rows);
         let [a, b] = &mut self.sides;
         self.common.find(&a.rows, &b.rows);
+        // The lesser sum is of both: it is nothing if no run of one of them can count.
+        if !a.may_have_run(self.common.of_side(0)) {
+            return SharedBytes::default();
+        }
         self.common.fill(1, &b.rows);
         a.find_runs(b, self.common.of_side(0), &self.common);
-        // The lesser sum is of both: it is nothing already.
         if a.runs.is_empty() {
             return SharedBytes::default();
         }
@@ -275,6 +278,11 @@ impl Side {
                 next = end;
             }
         }
+    }
+
+    /// False if no run from any of these places is long enough to count.
+    fn may_have_run(&self, places: &[u32]) -> bool {
+        (0..places.len()).any(|number| self.may_count(&places[number..]))
     }
 
     /// False if a run from the first of these places is too short to count: all of its rows are among those that the other side may have.

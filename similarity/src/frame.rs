@@ -12,6 +12,7 @@ use std::sync::atomic::{AtomicU16, Ordering};
 use cognate_fingerprint::FineChunk;
 
 use crate::fine::Part;
+use crate::present::{Present, hash};
 
 /// Fine chunks of a row.
 pub const ROW_FINE_CHUNKS: usize = 4;
@@ -31,6 +32,9 @@ const FILTER_BITS_MAX: u32 = 25;
 /// Rows for each counter, as a power of two: two to four. Their sum stays far below the count that matters, and the counters of a source tree
 /// fit the cache of a processor.
 const ROWS_PER_COUNTER_BITS: u32 = 2;
+
+/// The golden ratio spreads all bits to the highest ones (Knuth, The Art of Computer Programming 3, section 6.4).
+const MULTIPLIER: u64 = 0x9e37_79b9_7f4a_7c15;
 
 /// Fine chunks that follow each other in a chunk, by their tags and lengths.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
@@ -62,9 +66,7 @@ impl FrameRow {
 
     /// Its place in a filter of so many bits.
     fn slot(self, bits: u32) -> usize {
-        // The golden ratio spreads all bits to the highest ones (Knuth, The Art of Computer Programming 3, section 6.4).
-        let spread = self.0.wrapping_mul(0x9e37_79b9_7f4a_7c15) >> (64 - bits);
-        usize::try_from(spread).expect("a filter has few bits")
+        hash(self.0, MULTIPLIER, bits)
     }
 }
 
@@ -83,14 +85,50 @@ pub fn mark(parts: &mut [Part], fine: &[FineChunk], set: &RowSet, part: Part) {
     if set.is_empty() {
         return;
     }
-    for (place, _) in rows(fine).filter(|(_, row)| set.contains(row)) {
+    for (place, _) in rows(fine).filter(|(_, row)| set.contains(*row)) {
         let covered = parts[place..place + ROW_FINE_CHUNKS].iter_mut();
         covered.filter(|known| **known == Part::Own).for_each(|known| *known = part);
     }
 }
 
-/// Rows. Many millions are looked up, so that the hash is a fast one; sites choose them, so that it has a random seed.
-pub type RowSet = foldhash::HashSet<FrameRow>;
+/// Rows. Many millions are looked up, most of which are not there: a bit for each hash tells that of nearly all of them, and the table
+/// has only to be asked about the others. Sites choose rows, so that its hash has a random seed.
+#[derive(Clone, Default)]
+pub struct RowSet {
+    rows: foldhash::HashSet<FrameRow>,
+    present: Present,
+}
+
+impl FromIterator<FrameRow> for RowSet {
+    fn from_iter<T: IntoIterator<Item = FrameRow>>(rows: T) -> RowSet {
+        let rows: foldhash::HashSet<FrameRow> = rows.into_iter().collect();
+        let mut present = Present::default();
+        present.fill(rows.iter().map(|row| row.0), MULTIPLIER);
+        RowSet { rows, present }
+    }
+}
+
+impl RowSet {
+    /// True if the row is in the set.
+    pub fn contains(&self, row: FrameRow) -> bool {
+        !self.is_empty() && self.present.may_have(row.0, MULTIPLIER) && self.rows.contains(&row)
+    }
+
+    /// The number of rows.
+    pub fn len(&self) -> usize {
+        self.rows.len()
+    }
+
+    /// True if there are no rows.
+    pub fn is_empty(&self) -> bool {
+        self.rows.is_empty()
+    }
+
+    /// Its rows, in any order.
+    pub fn iter(&self) -> impl Iterator<Item = FrameRow> {
+        self.rows.iter().copied()
+    }
+}
 
 /// Bounds from above in how many contents each row occurs: counters in a fixed amount of memory, where rows that meet in one
 /// count together. Several threads may count at once.
@@ -132,9 +170,25 @@ impl RowFilter {
         least
     }
 
-    /// True unless the row occurs in fewer contents.
-    pub fn may_reach(&self, row: FrameRow, least: u16) -> bool {
-        self.counters[row.slot(self.bits)].load(Ordering::Relaxed).min(COUNT_MAX) >= least
+    /// The rows that may occur in so many contents or more, in a sixteenth of the memory.
+    pub fn reaching(&self, least: u16) -> FrequentRows {
+        let reaches = |counter: &AtomicU16| u64::from(counter.load(Ordering::Relaxed).min(COUNT_MAX) >= least);
+        let word = |counters: &[AtomicU16]| counters.iter().rev().fold(0, |word, counter| word << 1 | reaches(counter));
+        FrequentRows { bits: self.bits, words: self.counters.chunks(64).map(word).collect() }
+    }
+}
+
+/// Rows of a filter that may occur often enough: a bit for each counter.
+pub struct FrequentRows {
+    bits: u32,
+    words: Vec<u64>,
+}
+
+impl FrequentRows {
+    /// False if the row occurs in fewer contents.
+    pub fn may_have(&self, row: FrameRow) -> bool {
+        let slot = row.slot(self.bits);
+        self.words[slot / 64] >> (slot % 64) & 1 == 1
     }
 }
 
@@ -175,6 +229,13 @@ mod tests {
         assert_eq!(parts, [Own, Frame, Template, Frame, Frame, Own, Own, Own, Own]);
     }
 
+    fn may_reach(filter: &RowFilter, row: FrameRow, least: u16) -> bool {
+        let frequent = filter.reaching(least);
+        let reaches = |slot: usize| filter.counters[slot].load(Ordering::Relaxed).min(COUNT_MAX) >= least;
+        assert_eq!(frequent.may_have(row), reaches(row.slot(filter.bits)));
+        frequent.may_have(row)
+    }
+
     #[test]
     fn a_filter_counts_no_row_too_little_and_bounds_how_many_pass() {
         let filter = RowFilter::new(3);
@@ -184,7 +245,7 @@ mod tests {
             filter.add(&all[..10]);
         }
         assert!(
-            all.iter().all(|row| filter.may_reach(*row, 1)) && all[..10].iter().all(|row| filter.may_reach(*row, 5))
+            all.iter().all(|row| may_reach(&filter, *row, 1)) && all[..10].iter().all(|row| may_reach(&filter, *row, 5))
         );
         assert_eq!(filter.least_for(5, 1 << 20), 5);
         let least = filter.least_for(5, 7);
@@ -201,7 +262,7 @@ mod tests {
         for _ in 0..u32::from(u16::MAX) + 5 {
             filter.add(&[row]);
         }
-        assert!(filter.may_reach(row, COUNT_MAX) && !filter.may_reach(row, COUNT_MAX + 1));
+        assert!(may_reach(&filter, row, COUNT_MAX) && !may_reach(&filter, row, COUNT_MAX + 1));
         // One counter reaches the greatest count; no count is so great that none does.
         assert_eq!((filter.least_for(2, 1), filter.least_for(2, 0)), (2, COUNT_MAX + 1));
         assert_eq!(filter.least_for(COUNT_MAX, 0), COUNT_MAX + 1);
@@ -226,7 +287,7 @@ mod tests {
                 scope.spawn(|| (0..250).for_each(|_| filter.add(&all)));
             }
         });
-        assert!(all.iter().all(|row| filter.may_reach(*row, 1000)));
+        assert!(all.iter().all(|row| may_reach(&filter, *row, 1000)));
         let counted: u64 = filter.counters.iter().map(|count| u64::from(count.load(Ordering::Relaxed))).sum();
         assert_eq!(counted, 4 * 250 * 100);
     }
@@ -242,7 +303,7 @@ mod tests {
             let mut parts = vec![Part::Own; chunk.len()];
             mark(&mut parts, &chunk, &set, Part::Frame);
             for (at, part) in parts.into_iter().enumerate() {
-                let is_in = |(place, row): (usize, FrameRow)| (place..place + ROW_FINE_CHUNKS).contains(&at) && set.contains(&row);
+                let is_in = |(place, row): (usize, FrameRow)| (place..place + ROW_FINE_CHUNKS).contains(&at) && set.contains(row);
                 prop_assert_eq!(part == Part::Frame, rows(&chunk).any(is_in), "{}", at);
             }
         }

@@ -78,6 +78,7 @@ mod pair;
 mod partition_join;
 mod posting;
 mod prefix;
+mod present;
 mod rank;
 mod request;
 mod run;

@@ -211,7 +211,8 @@ fn is_tar(head: &[u8]) -> bool {
 /// The place of the header of a PDF, which may be anywhere within the first kilobyte.
 fn pdf_header(head: &[u8]) -> Option<usize> {
     let within = &head[..head.len().min(1024 + 8)];
-    let at = within.windows(8).position(|at| at.starts_with(b"%PDF-") && at[5].is_ascii_digit() && at[6] == b'.')?;
+    let has_version = |at: &usize| matches!(within[at + 5..], [b'0'..=b'9', b'.', _, ..]);
+    let at = memchr::memmem::find_iter(within, b"%PDF-").find(has_version)?;
     let blank = within[..at].iter().all(|byte| byte.is_ascii_whitespace() || matches!(byte, 0 | 0xEF | 0xBB | 0xBF));
     Some(if blank { 0 } else { at })
 }

@@ -1,11 +1,12 @@
 //! The rows of two contents that both may have, and a table of their places.
 //!
-//! Most rows of unlike contents are in one of the two alone. A bit for each hash of a row tells that of nearly all of them, in a few
-//! kilobytes, so that only the others go into tables.
+//! Most rows of unlike contents are in one of the two alone. [`Present`] tells that of nearly all of them, so that only the others go
+//! into tables.
 
 use std::hash::{BuildHasher as _, RandomState};
 
 use super::{NO_ROW, PARTNERS_MAX};
+use crate::present::{Present, bits_for, hash};
 
 /// The places of rows that both contents may have, in either content. A site may send any rows, so the hash depends on a
 /// number that nobody knows beforehand, and no result depends on the hash.
@@ -44,15 +45,6 @@ struct LaterPlaces {
     places: [u32; PARTNERS_MAX - 1],
 }
 
-/// A bit for each hash of some rows.
-#[derive(Debug, Default)]
-struct Present {
-    bits: u32,
-    words: Vec<u64>,
-}
-
-/// Bits for each row, as a power of two: one in eight rows passes by chance, or fewer.
-const PRESENT_BITS: u32 = 3;
 impl Default for CommonRows {
     fn default() -> CommonRows {
         CommonRows {
@@ -64,36 +56,9 @@ impl Default for CommonRows {
     }
 }
 
-/// The hash of a row: it has this many bits.
-fn hash(row: u64, multiplier: u64, bits: u32) -> usize {
-    usize::try_from(row.wrapping_mul(multiplier) >> (64 - bits)).expect("a hash has few bits")
-}
-
 /// A place among the rows of a content.
 fn as_number(place: usize) -> u32 {
     u32::try_from(place).expect("a content has fewer than 2^32 fine chunks")
-}
-
-/// The bits of a hash for so many rows.
-fn bits_for(rows: usize) -> u32 {
-    rows.next_power_of_two().trailing_zeros().max(1)
-}
-
-impl Present {
-    fn fill(&mut self, rows: impl ExactSizeIterator<Item = u64>, multiplier: u64) {
-        self.bits = bits_for(rows.len()) + PRESENT_BITS;
-        self.words.clear();
-        self.words.resize((1 << self.bits) / 64 + 1, 0);
-        for row in rows {
-            let bit = hash(row, multiplier, self.bits);
-            self.words[bit / 64] |= 1 << (bit % 64);
-        }
-    }
-
-    fn may_have(&self, row: u64, multiplier: u64) -> bool {
-        let bit = hash(row, multiplier, self.bits);
-        self.words[bit / 64] >> (bit % 64) & 1 == 1
-    }
 }
 
 impl CommonRows {

@@ -134,7 +134,7 @@ impl Task<'_> {
                     of_tag.entry(tag).or_default().cast(cluster);
                 }
                 let fine = found.expansions.get(&tag)?.unwrap_or_default();
-                rows_of_content.extend(rows(&fine).map(|(_, row)| row).filter(|row| parts.frame_rows.contains(row)));
+                rows_of_content.extend(rows(&fine).map(|(_, row)| row).filter(|row| parts.frame_rows.contains(*row)));
             }
             rows_of_content.sort_unstable();
             rows_of_content.dedup();

@@ -118,9 +118,10 @@ impl Task<'_> {
         contents.sort_unstable_by_key(|content| (kinds[*content as usize], *content));
         let filter = self.row_filter(compared, (&contents, kinds), parts)?;
         let counted_from = filter.least_for(u16::try_from(least).unwrap_or(u16::MAX), COUNTED_ROWS_MAX);
-        let mut counts =
-            self.row_counts(compared, (&contents, kinds), parts, &|row| filter.may_reach(row, counted_from))?;
+        let frequent = filter.reaching(counted_from);
         drop(filter);
+        let mut counts = self.row_counts(compared, (&contents, kinds), parts, &|row| frequent.may_have(row))?;
+        drop(frequent);
         counts.retain(|_, count| *count >= least);
         let tags: Vec<Tag> = spread.iter().map(|chunk| chunk.tag).collect();
         let chunk_counts = self.chunk_counts(&tags, kinds, &contents)?;
@@ -131,8 +132,9 @@ impl Task<'_> {
         let light = self.light(&contents, &self.part_bytes(parts)?);
         if light.len() < contents.len() {
             let kept = |light: u32, all: u32| light >= least && 2 * light >= all;
-            let rows = self.row_counts(compared, (&light, kinds), parts, &|row| counts.contains_key(&row))?;
-            parts.frame_rows.retain(|row| rows.get(row).is_some_and(|count| kept(*count, counts[row])));
+            let rows = self.row_counts(compared, (&light, kinds), parts, &|row| parts.frame_rows.contains(row))?;
+            let is_kept = |row: &FrameRow| rows.get(row).is_some_and(|count| kept(*count, counts[row]));
+            parts.frame_rows = parts.frame_rows.iter().filter(is_kept).collect();
             let chunks = self.chunk_counts(&tags, kinds, &light)?;
             parts.frame_chunks.retain(|tag, _| chunks.get(tag).is_some_and(|count| kept(*count, chunk_counts[tag])));
             self.measure_parts(parts, compared.chunks, compared.expansions)?;
@@ -241,7 +243,7 @@ impl Compared<'_> {
     ) -> Result<(), Error> {
         let RowsOfKind { rows: found, reading } = found;
         found.clear();
-        let is_counted = |row: FrameRow| !parts.template_rows.contains(&row) && may_count(row);
+        let is_counted = |row: FrameRow| !parts.template_rows.contains(row) && may_count(row);
         let mut distinct = 0;
         for content in kind {
             let marks = self.marks.of(*content);

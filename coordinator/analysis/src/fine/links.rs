@@ -1,6 +1,7 @@
 //! The links of a layer after its candidates were measured by fine chunks.
 
 use std::collections::hash_map::Entry;
+use std::ops::Range;
 use std::path::Path;
 
 use cognate_fingerprint::{Feature, FineChunk, Tag};
@@ -73,8 +74,7 @@ pub(super) struct Measuring<'a> {
 struct Pairs {
     pairs: Vec<MeasuredPair>,
     measure: FineMeasure,
-    known: HashMap<Tag, Option<Cut>>,
-    held: usize,
+    known: KnownChunks,
     reading: Reading,
     /// The chunks in common of the pair at hand.
     common: Vec<ChunkCount>,
@@ -92,10 +92,19 @@ pub(super) struct Measured {
     pub(super) loose: Vec<Loose>,
 }
 
-/// The fine chunks of a chunk, and what each is part of; no parts: all are the contents' own.
-struct Cut {
+/// Chunks with their fine chunks, which follow each other in one memory.
+#[derive(Default)]
+struct KnownChunks {
+    /// Of each chunk the places of its fine chunks and of their parts; nothing if it was not cut again.
+    places: HashMap<Tag, Option<[Range<usize>; 2]>>,
     fine: Vec<FineChunk>,
     parts: Vec<Part>,
+}
+
+/// The fine chunks of a chunk, and what each is part of; no parts: all are the contents' own.
+struct Cut<'a> {
+    fine: &'a [FineChunk],
+    parts: &'a [Part],
 }
 
 impl Task<'_> {
@@ -297,8 +306,8 @@ impl Pairs {
         let mut outside = [0; 2];
         for (side, counted) in link.counted.iter().enumerate() {
             for chunk in counted {
-                let cut = if has_part(&chunk.tag) { self.known[&chunk.tag].as_ref() } else { None };
-                outside[side] += cut.map_or(u64::from(chunk.bytes), |cut| chunk.own_bytes(&cut.fine, &cut.parts));
+                let cut = if has_part(&chunk.tag) { self.known.cut(&chunk.tag) } else { None };
+                outside[side] += cut.map_or(u64::from(chunk.bytes), |cut| chunk.own_bytes(cut.fine, cut.parts));
             }
         }
         let coarse = with.parts.of_common(measured.coarse.all, &link.common);
@@ -322,10 +331,10 @@ impl Pairs {
     fn add(&mut self, side: usize, left: &[ChunkCount]) -> bool {
         let mut complete = true;
         for chunk in left {
-            match &self.known[&chunk.tag] {
+            match self.known.cut(&chunk.tag) {
                 None => complete = false,
                 Some(cut) => (0..chunk.count).for_each(|_| {
-                    self.measure.add(side, &cut.fine, &cut.parts);
+                    self.measure.add(side, cut.fine, cut.parts);
                     self.added[side].push((chunk.tag, chunk.count));
                 }),
             }
@@ -335,22 +344,40 @@ impl Pairs {
 
     /// Reads those of the chunks that are not known.
     fn read(&mut self, tags: impl Iterator<Item = Tag>, with: Measuring<'_>) -> Result<(), Error> {
-        if self.held > CACHE_FINE_CHUNKS_MAX {
-            self.known.clear();
-            self.held = 0;
+        let Pairs { known, reading, .. } = self;
+        let missing = known.missing(tags);
+        with.expansions.each(missing, reading, |tag, fine| known.put(tag, fine, &with.parts.of_chunk(&tag, fine)))
+    }
+}
+
+impl KnownChunks {
+    /// Those of the chunks that are not known, which count as not cut again until they are put. Before, all are forgotten if they are too many.
+    fn missing(&mut self, tags: impl Iterator<Item = Tag>) -> Vec<Tag> {
+        if self.fine.len() + self.places.len() > CACHE_FINE_CHUNKS_MAX {
+            self.places.clear();
+            self.fine.clear();
+            self.parts.clear();
         }
-        let Pairs { known, held, reading, .. } = self;
         let mut missing = Vec::new();
         for tag in tags {
-            if let Entry::Vacant(unknown) = known.entry(tag) {
+            if let Entry::Vacant(unknown) = self.places.entry(tag) {
                 unknown.insert(None);
                 missing.push(tag);
             }
         }
-        *held += missing.len();
-        with.expansions.each(missing, reading, |tag, fine| {
-            *held += fine.len();
-            known.insert(tag, Some(Cut { parts: with.parts.of_chunk(&tag, fine), fine: fine.to_vec() }));
-        })
+        missing
+    }
+
+    fn put(&mut self, tag: Tag, fine: &[FineChunk], parts: &[Part]) {
+        let (of_fine, of_parts) = (self.fine.len(), self.parts.len());
+        self.fine.extend_from_slice(fine);
+        self.parts.extend_from_slice(parts);
+        self.places.insert(tag, Some([of_fine..self.fine.len(), of_parts..self.parts.len()]));
+    }
+
+    /// A chunk that was missing once; nothing if it was not cut again.
+    fn cut(&self, tag: &Tag) -> Option<Cut<'_>> {
+        let [fine, parts] = self.places[tag].clone()?;
+        Some(Cut { fine: &self.fine[fine], parts: &self.parts[parts] })
     }
 }

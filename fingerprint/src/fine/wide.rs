@@ -1,0 +1,297 @@
+//! Fine chunks with AVX-512: the values of 64 positions at a time, and the tags of eight fine chunks.
+//!
+//! A value is three look-ups, each in a table of 256 words of four bytes. The tables are in registers, as four planes of 256 bytes: an
+//! instruction looks 64 bytes up in half a plane. What the three tables give is joined plane by plane, and woven into words then.
+
+use std::arch::x86_64::*;
+
+use super::{ALL_BYTES, END_BITS, END_BYTES, END_MASK, FINE_BYTES_MAX, FineChunk, RADIUS, low_word, words};
+use crate::sip::SipHash;
+use crate::x86::{Avx512Vbmi2, load_8_long, load_64, load_bytes, load_words, store_words};
+
+/// The positions of a step: as many as a register has bytes.
+const STEP: usize = 64;
+/// The words of a register.
+const WORDS: usize = 16;
+/// The fine chunks whose tags are made together.
+const LANES: usize = 8;
+
+type Register = __m512i;
+
+/// A table of values byte by byte: byte p of all words is plane p, in four quarters.
+#[derive(Clone)]
+#[repr(align(64))]
+struct Planes([[[u8; 64]; 4]; 4]);
+
+/// The tables of a cutter, and the proof that this processor can use them.
+#[derive(Clone)]
+pub(super) struct Wide {
+    proof: Avx512Vbmi2,
+    tables: Box<[Planes; 3]>,
+}
+
+impl Wide {
+    /// Nothing if the processor does not have the instructions.
+    pub(super) fn of(table: &[[i32; 256]; 3]) -> Option<Wide> {
+        let planes = |table: &[i32; 256]| {
+            let mut planes = Planes([[[0; 64]; 4]; 4]);
+            for (byte, word) in table.iter().enumerate() {
+                for (plane, value) in planes.0.iter_mut().zip(word.to_le_bytes()) {
+                    plane[byte / 64][byte % 64] = value;
+                }
+            }
+            planes
+        };
+        Some(Wide { proof: Avx512Vbmi2::detect()?, tables: Box::new(table.each_ref().map(planes)) })
+    }
+
+    /// Cuts a chunk and hands every fine chunk, in order, to `each`.
+    #[expect(unsafe_code, reason = "the proof is that the processor has the instructions")]
+    pub(super) fn cut(&self, sips: &[SipHash; 3], chunk: &[u8], each: impl FnMut(FineChunk)) {
+        let Wide { proof: Avx512Vbmi2 { .. }, tables } = self;
+        unsafe { cut(tables, sips, chunk, each) }
+    }
+}
+
+#[target_feature(enable = "avx512f,avx512bw,avx512dq,avx512vbmi,avx512vbmi2,bmi2,popcnt")]
+fn cut(tables: &[Planes; 3], sips: &[SipHash; 3], chunk: &[u8], each: impl FnMut(FineChunk)) {
+    let mut pieces = Pieces { chunk, sips, each, start: 0, held: 0, words: [[0; LANES]; 2], lengths: [1; LANES] };
+    let mut values = Values([i32::MAX; WORDS + 2 * STEP]);
+    values.follow(tables, chunk, 0);
+    for start in (0..chunk.len()).step_by(STEP) {
+        values.shift();
+        values.follow(tables, chunk, start + STEP);
+        let mut least = values.least();
+        while least != 0 {
+            let end = start + least.trailing_zeros() as usize + 1;
+            pieces.end_at(end);
+            least &= least - 1;
+        }
+    }
+    pieces.end_at(chunk.len());
+    pieces.hand_over();
+}
+
+/// The values of the last positions before a step, of those of the step, and of those after it; the greatest where the chunk has none.
+#[repr(align(64))]
+struct Values([i32; WORDS + 2 * STEP]);
+
+impl Values {
+    /// Goes on by a step.
+    #[inline]
+    fn shift(&mut self) {
+        self.0.copy_within(STEP.., 0);
+    }
+
+    /// Sets the values of the positions after the step, which begin at this place of the chunk.
+    #[inline]
+    #[target_feature(enable = "avx512f,avx512bw,avx512dq,avx512vbmi,avx512vbmi2,bmi2,popcnt")]
+    fn follow(&mut self, tables: &[Planes; 3], chunk: &[u8], start: usize) {
+        let after = self.0[WORDS + STEP..].as_chunks_mut().0;
+        let Some(rest) = chunk.get(start..).filter(|rest| !rest.is_empty()) else {
+            after.iter_mut().for_each(|words: &mut [i32; WORDS]| words.fill(i32::MAX));
+            return;
+        };
+        let bytes = if start == 0 {
+            // Bytes before the chunk count as zeros.
+            let mut first = [0; STEP + 2];
+            let count = rest.len().min(STEP);
+            first[2..2 + count].copy_from_slice(&rest[..count]);
+            [2, 1, 0].map(|from| load_64(first[from..].first_chunk().expect("two bytes more than a step")))
+        } else {
+            [0, 1, 2].map(|back| load_bytes(&chunk[start - back..]))
+        };
+        let mut values = woven(planes(tables, &bytes));
+        if rest.len() < STEP {
+            let there = u64::MAX >> (STEP - rest.len());
+            for (number, words) in values.iter_mut().enumerate() {
+                #[expect(clippy::cast_possible_truncation, reason = "a register has sixteen words")]
+                let there = (there >> (WORDS * number)) as u16;
+                *words = _mm512_mask_blend_epi32(there, _mm512_set1_epi32(i32::MAX), *words);
+            }
+        }
+        for (words, value) in after.iter_mut().zip(values) {
+            store_words(value, words);
+        }
+    }
+
+    /// A bit for each position of the step whose value is less than those before it and not more than those after it.
+    #[inline]
+    #[target_feature(enable = "avx512f,avx512bw,avx512dq,avx512vbmi,avx512vbmi2,bmi2,popcnt")]
+    fn least(&self) -> u64 {
+        let mut least = 0;
+        for number in 0..STEP / WORDS {
+            let place = WORDS * (1 + number);
+            let at = |place: usize| load_words(self.0[place..].first_chunk().expect("there are values on both sides"));
+            let value = at(place);
+            let mut is_least = u16::MAX;
+            for distance in 1..=RADIUS {
+                is_least = _mm512_mask_cmplt_epi32_mask(is_least, value, at(place - distance));
+                is_least = _mm512_mask_cmple_epi32_mask(is_least, value, at(place + distance));
+            }
+            least |= u64::from(is_least) << (WORDS * number);
+        }
+        least
+    }
+}
+
+/// The values of 64 positions, plane by plane: of the byte of each position, of the one before it, and of the one before that.
+#[inline]
+#[target_feature(enable = "avx512f,avx512bw,avx512dq,avx512vbmi,avx512vbmi2,bmi2,popcnt")]
+fn planes(tables: &[Planes; 3], bytes: &[Register; 3]) -> [Register; 4] {
+    let mut planes = [_mm512_setzero_si512(); 4];
+    for (table, bytes) in tables.iter().zip(bytes) {
+        let is_upper = _mm512_movepi8_mask(*bytes);
+        for (plane, quarters) in planes.iter_mut().zip(&table.0) {
+            let [first, second, third, fourth] = quarters.each_ref();
+            let mut found = _mm512_permutex2var_epi8(load_64(first), *bytes, load_64(second));
+            if is_upper != 0 {
+                let upper = _mm512_permutex2var_epi8(load_64(third), *bytes, load_64(fourth));
+                found = _mm512_mask_blend_epi8(is_upper, found, upper);
+            }
+            *plane = _mm512_xor_si512(*plane, found);
+        }
+    }
+    planes
+}
+
+/// Words out of planes, in the order of positions.
+#[inline]
+#[target_feature(enable = "avx512f,avx512bw,avx512dq,avx512vbmi,avx512vbmi2,bmi2,popcnt")]
+fn woven([a, b, c, d]: [Register; 4]) -> [Register; 4] {
+    let (low, high) = (_mm512_unpacklo_epi8(a, b), _mm512_unpackhi_epi8(a, b));
+    let (low_upper, high_upper) = (_mm512_unpacklo_epi8(c, d), _mm512_unpackhi_epi8(c, d));
+    // Each has four positions of each quarter of a register.
+    let a = _mm512_unpacklo_epi16(low, low_upper);
+    let b = _mm512_unpackhi_epi16(low, low_upper);
+    let c = _mm512_unpacklo_epi16(high, high_upper);
+    let d = _mm512_unpackhi_epi16(high, high_upper);
+    let (first_ab, first_cd) =
+        (_mm512_shuffle_i32x4::<0b01_00_01_00>(a, b), _mm512_shuffle_i32x4::<0b01_00_01_00>(c, d));
+    let (last_ab, last_cd) =
+        (_mm512_shuffle_i32x4::<0b11_10_11_10>(a, b), _mm512_shuffle_i32x4::<0b11_10_11_10>(c, d));
+    [
+        _mm512_shuffle_i32x4::<0b10_00_10_00>(first_ab, first_cd),
+        _mm512_shuffle_i32x4::<0b11_01_11_01>(first_ab, first_cd),
+        _mm512_shuffle_i32x4::<0b10_00_10_00>(last_ab, last_cd),
+        _mm512_shuffle_i32x4::<0b11_01_11_01>(last_ab, last_cd),
+    ]
+}
+
+/// Fine chunks that wait for their tags.
+struct Pieces<'a, E> {
+    chunk: &'a [u8],
+    sips: &'a [SipHash; 3],
+    each: E,
+    /// The place where the next one begins.
+    start: usize,
+    held: usize,
+    /// The first and the last eight bytes of each, and bytes after it.
+    words: [[u64; LANES]; 2],
+    /// 1 to [`FINE_BYTES_MAX`].
+    lengths: [u64; LANES],
+}
+
+impl<E: FnMut(FineChunk)> Pieces<'_, E> {
+    /// Ends a fine chunk at a place, or several if it is long.
+    #[inline]
+    #[target_feature(enable = "avx512f,avx512bw,avx512dq,avx512vbmi,avx512vbmi2,bmi2,popcnt")]
+    fn end_at(&mut self, end: usize) {
+        while self.start < end {
+            let length = (end - self.start).min(usize::from(FINE_BYTES_MAX));
+            let bytes = words(&self.chunk[self.start..]);
+            self.words[0][self.held] = low_word(bytes);
+            self.words[1][self.held] = low_word(bytes >> 64);
+            self.lengths[self.held] = length as u64;
+            self.start += length;
+            self.held += 1;
+            if self.held == LANES {
+                self.hand_over();
+            }
+        }
+    }
+
+    /// Hands over all that are held.
+    #[inline]
+    #[target_feature(enable = "avx512f,avx512bw,avx512dq,avx512vbmi,avx512vbmi2,bmi2,popcnt")]
+    fn hand_over(&mut self) {
+        let tags = tags(self.sips, &self.words, &self.lengths);
+        for (tag, length) in tags.into_iter().zip(self.lengths).take(self.held) {
+            (self.each)(FineChunk { tag, length_bytes: length.to_le_bytes()[0] });
+        }
+        self.held = 0;
+    }
+}
+
+/// The tags of eight fine chunks.
+#[inline]
+#[target_feature(enable = "avx512f,avx512bw,avx512dq,avx512vbmi,avx512vbmi2,bmi2,popcnt")]
+fn tags(sips: &[SipHash; 3], words: &[[u64; LANES]; 2], lengths: &[u64; LANES]) -> [u8; LANES] {
+    let [low, high, length] = [&words[0], &words[1], lengths].map(|words| load_8_long(words));
+    let ones = splat(u64::MAX);
+    let times_eight = |words: Register| _mm512_slli_epi64::<3>(words);
+    // A shift by 64 bits or more leaves nothing, also where the number of bits is below zero.
+    let unused = _mm512_sub_epi64(splat(64), times_eight(_mm512_min_epu64(length, splat(8))));
+    let low = _mm512_and_si512(low, _mm512_srlv_epi64(ones, unused));
+    let high = _mm512_and_si512(high, _mm512_srlv_epi64(ones, _mm512_sub_epi64(splat(128), times_eight(length))));
+    let end = _mm512_min_epu64(length, splat(END_BYTES as u64));
+    let before = times_eight(_mm512_sub_epi64(length, end));
+    let last = or(
+        or(_mm512_srlv_epi64(low, before), _mm512_sllv_epi64(high, _mm512_sub_epi64(splat(64), before))),
+        _mm512_srlv_epi64(high, _mm512_sub_epi64(before, splat(64))),
+    );
+    let of_end = |word: Register| {
+        or(_mm512_slli_epi64::<56>(end), _mm512_and_si512(word, splat(u64::from(u32::MAX))))
+    };
+    let [first, last, all] = [
+        sip(&sips[0], [of_end(low)]),
+        sip(&sips[1], [of_end(last)]),
+        sip(&sips[2], [low, high, or(splat(ALL_BYTES << 56), length)]),
+    ];
+    let mask = splat(u64::from(END_MASK));
+    let ends = or(_mm512_and_si512(first, mask), _mm512_slli_epi64::<END_BITS>(_mm512_and_si512(last, mask)));
+    let tags = _mm512_cvtepi64_epi8(or(ends, _mm512_slli_epi64::<{ 2 * END_BITS }>(all)));
+    _mm_cvtsi128_si64(tags).to_le_bytes()
+}
+
+#[inline]
+#[target_feature(enable = "avx512f")]
+fn splat(word: u64) -> Register {
+    _mm512_set1_epi64(word.cast_signed())
+}
+
+#[inline]
+#[target_feature(enable = "avx512f")]
+fn or(a: Register, b: Register) -> Register {
+    _mm512_or_si512(a, b)
+}
+
+/// `SipHash`-1-3 under one key in eight lanes.
+#[inline]
+#[target_feature(enable = "avx512f")]
+fn sip<const WORDS: usize>(sip: &SipHash, words: [Register; WORDS]) -> Register {
+    let mut v = sip.start().map(|word| splat(word));
+    for word in words {
+        v[3] = _mm512_xor_si512(v[3], word);
+        round(&mut v);
+        v[0] = _mm512_xor_si512(v[0], word);
+    }
+    v[2] = _mm512_xor_si512(v[2], splat(0xff));
+    (0..3).for_each(|_| round(&mut v));
+    _mm512_xor_si512(_mm512_xor_si512(v[0], v[1]), _mm512_xor_si512(v[2], v[3]))
+}
+
+#[inline]
+#[target_feature(enable = "avx512f")]
+fn round(v: &mut [Register; 4]) {
+    v[0] = _mm512_add_epi64(v[0], v[1]);
+    v[1] = _mm512_xor_si512(_mm512_rol_epi64::<13>(v[1]), v[0]);
+    v[0] = _mm512_rol_epi64::<32>(v[0]);
+    v[2] = _mm512_add_epi64(v[2], v[3]);
+    v[3] = _mm512_xor_si512(_mm512_rol_epi64::<16>(v[3]), v[2]);
+    v[0] = _mm512_add_epi64(v[0], v[3]);
+    v[3] = _mm512_xor_si512(_mm512_rol_epi64::<21>(v[3]), v[0]);
+    v[2] = _mm512_add_epi64(v[2], v[1]);
+    v[1] = _mm512_xor_si512(_mm512_rol_epi64::<17>(v[1]), v[2]);
+    v[2] = _mm512_rol_epi64::<32>(v[2]);
+}
