@@ -2,6 +2,9 @@
 //!
 //! A value is three look-ups, each in a table of 256 words of four bytes. The tables are in registers, as four planes of 256 bytes: an
 //! instruction looks 64 bytes up in half a plane. What the three tables give is joined plane by plane, and woven into words then.
+//!
+//! Registers go through loops and functions that are declared for the instructions, never through a closure: what calls it would
+//! pass them through the memory.
 
 use std::arch::x86_64::*;
 
@@ -11,10 +14,15 @@ use crate::x86::{Avx512Vbmi2, load_8_long, load_64, load_bytes, load_words, stor
 
 /// The positions of a step: as many as a register has bytes.
 const STEP: usize = 64;
+/// The positions of a group of steps. What was just stored is slow to load at another offset, so that all values of a group are there before
+/// they are compared.
+const GROUP: usize = 4 * STEP;
 /// The words of a register.
 const WORDS: usize = 16;
 /// The fine chunks whose tags are made together.
 const LANES: usize = 8;
+/// The fine chunks that wait for their tags at most: for the same reason, those that came last are not the first to be loaded.
+const HELD_MOST: usize = 4 * LANES;
 
 type Register = __m512i;
 
@@ -55,41 +63,44 @@ impl Wide {
 
 #[target_feature(enable = "avx512f,avx512bw,avx512dq,avx512vbmi,avx512vbmi2,bmi2,popcnt")]
 fn cut(tables: &[Planes; 3], sips: &[SipHash; 3], chunk: &[u8], each: impl FnMut(FineChunk)) {
-    let mut pieces = Pieces { chunk, sips, each, start: 0, held: 0, words: [[0; LANES]; 2], lengths: [1; LANES] };
-    let mut values = Values([i32::MAX; WORDS + 2 * STEP]);
-    values.follow(tables, chunk, 0);
-    for start in (0..chunk.len()).step_by(STEP) {
+    let mut pieces = Pieces::new(chunk, sips, each);
+    let mut values = Values([i32::MAX; WORDS + GROUP + STEP]);
+    values.follow(tables, chunk, 0, GROUP);
+    for start in (0..chunk.len()).step_by(GROUP) {
         values.shift();
-        values.follow(tables, chunk, start + STEP);
-        let mut least = values.least();
-        while least != 0 {
-            let end = start + least.trailing_zeros() as usize + 1;
-            pieces.end_at(end);
-            least &= least - 1;
+        for step in (STEP..=GROUP).step_by(STEP) {
+            values.follow(tables, chunk, start + step, step);
+        }
+        for step in (0..GROUP.min(chunk.len() - start)).step_by(STEP) {
+            let mut least = values.least(step);
+            while least != 0 {
+                pieces.end_at(start + step + least.trailing_zeros() as usize + 1);
+                least &= least - 1;
+            }
         }
     }
     pieces.end_at(chunk.len());
-    pieces.hand_over();
+    pieces.hand_over(true);
 }
 
-/// The values of the last positions before a step, of those of the step, and of those after it; the greatest where the chunk has none.
+/// The values of the last positions before a group, of those of the group, and of those after it; the greatest where the chunk has none.
 #[repr(align(64))]
-struct Values([i32; WORDS + 2 * STEP]);
+struct Values([i32; WORDS + GROUP + STEP]);
 
 impl Values {
-    /// Goes on by a step.
+    /// Goes on by a group.
     #[inline]
     fn shift(&mut self) {
-        self.0.copy_within(STEP.., 0);
+        self.0.copy_within(GROUP.., 0);
     }
 
-    /// Sets the values of the positions after the step, which begin at this place of the chunk.
+    /// Sets the values of the step that begins at this place of the chunk and of the group.
     #[inline]
     #[target_feature(enable = "avx512f,avx512bw,avx512dq,avx512vbmi,avx512vbmi2,bmi2,popcnt")]
-    fn follow(&mut self, tables: &[Planes; 3], chunk: &[u8], start: usize) {
-        let after = self.0[WORDS + STEP..].as_chunks_mut().0;
+    fn follow(&mut self, tables: &[Planes; 3], chunk: &[u8], start: usize, step: usize) {
+        let own = self.0[WORDS + step..][..STEP].as_chunks_mut().0;
         let Some(rest) = chunk.get(start..).filter(|rest| !rest.is_empty()) else {
-            after.iter_mut().for_each(|words: &mut [i32; WORDS]| words.fill(i32::MAX));
+            own.iter_mut().for_each(|words: &mut [i32; WORDS]| words.fill(i32::MAX));
             return;
         };
         let bytes = if start == 0 {
@@ -97,9 +108,11 @@ impl Values {
             let mut first = [0; STEP + 2];
             let count = rest.len().min(STEP);
             first[2..2 + count].copy_from_slice(&rest[..count]);
-            [2, 1, 0].map(|from| load_64(first[from..].first_chunk().expect("two bytes more than a step")))
+            let [third, second, latest] =
+                [0, 1, 2].map(|from| first[from..].first_chunk().expect("a step has so many bytes"));
+            [load_64(latest), load_64(second), load_64(third)]
         } else {
-            [0, 1, 2].map(|back| load_bytes(&chunk[start - back..]))
+            [load_bytes(rest), load_bytes(&chunk[start - 1..]), load_bytes(&chunk[start - 2..])]
         };
         let mut values = woven(planes(tables, &bytes));
         if rest.len() < STEP {
@@ -110,7 +123,7 @@ impl Values {
                 *words = _mm512_mask_blend_epi32(there, _mm512_set1_epi32(i32::MAX), *words);
             }
         }
-        for (words, value) in after.iter_mut().zip(values) {
+        for (words, value) in own.iter_mut().zip(values) {
             store_words(value, words);
         }
     }
@@ -118,20 +131,25 @@ impl Values {
     /// A bit for each position of the step whose value is less than those before it and not more than those after it.
     #[inline]
     #[target_feature(enable = "avx512f,avx512bw,avx512dq,avx512vbmi,avx512vbmi2,bmi2,popcnt")]
-    fn least(&self) -> u64 {
+    fn least(&self, step: usize) -> u64 {
         let mut least = 0;
         for number in 0..STEP / WORDS {
-            let place = WORDS * (1 + number);
-            let at = |place: usize| load_words(self.0[place..].first_chunk().expect("there are values on both sides"));
-            let value = at(place);
+            let place = step + WORDS * (1 + number);
+            let value = self.at(place);
             let mut is_least = u16::MAX;
             for distance in 1..=RADIUS {
-                is_least = _mm512_mask_cmplt_epi32_mask(is_least, value, at(place - distance));
-                is_least = _mm512_mask_cmple_epi32_mask(is_least, value, at(place + distance));
+                is_least = _mm512_mask_cmplt_epi32_mask(is_least, value, self.at(place - distance));
+                is_least = _mm512_mask_cmple_epi32_mask(is_least, value, self.at(place + distance));
             }
             least |= u64::from(is_least) << (WORDS * number);
         }
         least
+    }
+
+    #[inline]
+    #[target_feature(enable = "avx512f,avx512bw,avx512dq,avx512vbmi,avx512vbmi2,bmi2,popcnt")]
+    fn at(&self, place: usize) -> Register {
+        load_words(self.0[place..].first_chunk().expect("there are values on both sides"))
     }
 }
 
@@ -168,8 +186,7 @@ fn woven([a, b, c, d]: [Register; 4]) -> [Register; 4] {
     let d = _mm512_unpackhi_epi16(high, high_upper);
     let (first_ab, first_cd) =
         (_mm512_shuffle_i32x4::<0b01_00_01_00>(a, b), _mm512_shuffle_i32x4::<0b01_00_01_00>(c, d));
-    let (last_ab, last_cd) =
-        (_mm512_shuffle_i32x4::<0b11_10_11_10>(a, b), _mm512_shuffle_i32x4::<0b11_10_11_10>(c, d));
+    let (last_ab, last_cd) = (_mm512_shuffle_i32x4::<0b11_10_11_10>(a, b), _mm512_shuffle_i32x4::<0b11_10_11_10>(c, d));
     [
         _mm512_shuffle_i32x4::<0b10_00_10_00>(first_ab, first_cd),
         _mm512_shuffle_i32x4::<0b11_01_11_01>(first_ab, first_cd),
@@ -187,12 +204,16 @@ struct Pieces<'a, E> {
     start: usize,
     held: usize,
     /// The first and the last eight bytes of each, and bytes after it.
-    words: [[u64; LANES]; 2],
+    words: [[u64; HELD_MOST]; 2],
     /// 1 to [`FINE_BYTES_MAX`].
-    lengths: [u64; LANES],
+    lengths: [u64; HELD_MOST],
 }
 
-impl<E: FnMut(FineChunk)> Pieces<'_, E> {
+impl<'a, E: FnMut(FineChunk)> Pieces<'a, E> {
+    fn new(chunk: &'a [u8], sips: &'a [SipHash; 3], each: E) -> Pieces<'a, E> {
+        Pieces { chunk, sips, each, start: 0, held: 0, words: [[0; HELD_MOST]; 2], lengths: [1; HELD_MOST] }
+    }
+
     /// Ends a fine chunk at a place, or several if it is long.
     #[inline]
     #[target_feature(enable = "avx512f,avx512bw,avx512dq,avx512vbmi,avx512vbmi2,bmi2,popcnt")]
@@ -205,31 +226,42 @@ impl<E: FnMut(FineChunk)> Pieces<'_, E> {
             self.lengths[self.held] = length as u64;
             self.start += length;
             self.held += 1;
-            if self.held == LANES {
-                self.hand_over();
+            if self.held == HELD_MOST {
+                self.hand_over(false);
             }
         }
     }
 
-    /// Hands over all that are held.
-    #[inline]
+    /// Hands over those that are held: all, or all but the last ones.
     #[target_feature(enable = "avx512f,avx512bw,avx512dq,avx512vbmi,avx512vbmi2,bmi2,popcnt")]
-    fn hand_over(&mut self) {
-        let tags = tags(self.sips, &self.words, &self.lengths);
-        for (tag, length) in tags.into_iter().zip(self.lengths).take(self.held) {
-            (self.each)(FineChunk { tag, length_bytes: length.to_le_bytes()[0] });
+    fn hand_over(&mut self, all: bool) {
+        let [low, high] = self.words.each_ref().map(|words| words.as_chunks::<LANES>().0);
+        let lengths = self.lengths.as_chunks::<LANES>().0;
+        let mut left = if all { self.held } else { HELD_MOST - LANES };
+        for ((low, high), lengths) in low.iter().zip(high).zip(lengths) {
+            let tags = tags(self.sips, [low, high], lengths);
+            for (tag, length) in tags.into_iter().zip(lengths).take(left) {
+                (self.each)(FineChunk { tag, length_bytes: length.to_le_bytes()[0] });
+            }
+            left = left.saturating_sub(LANES);
+            if left == 0 {
+                break;
+            }
         }
-        self.held = 0;
+        let [low, high] = &mut self.words;
+        for words in [low, high, &mut self.lengths] {
+            words.copy_within(HELD_MOST - LANES.., 0);
+        }
+        self.held = LANES;
     }
 }
 
 /// The tags of eight fine chunks.
 #[inline]
 #[target_feature(enable = "avx512f,avx512bw,avx512dq,avx512vbmi,avx512vbmi2,bmi2,popcnt")]
-fn tags(sips: &[SipHash; 3], words: &[[u64; LANES]; 2], lengths: &[u64; LANES]) -> [u8; LANES] {
-    let [low, high, length] = [&words[0], &words[1], lengths].map(|words| load_8_long(words));
+fn tags(sips: &[SipHash; 3], [low, high]: [&[u64; LANES]; 2], lengths: &[u64; LANES]) -> [u8; LANES] {
+    let (low, high, length) = (load_8_long(low), load_8_long(high), load_8_long(lengths));
     let ones = splat(u64::MAX);
-    let times_eight = |words: Register| _mm512_slli_epi64::<3>(words);
     // A shift by 64 bits or more leaves nothing, also where the number of bits is below zero.
     let unused = _mm512_sub_epi64(splat(64), times_eight(_mm512_min_epu64(length, splat(8))));
     let low = _mm512_and_si512(low, _mm512_srlv_epi64(ones, unused));
@@ -240,18 +272,26 @@ fn tags(sips: &[SipHash; 3], words: &[[u64; LANES]; 2], lengths: &[u64; LANES]) 
         or(_mm512_srlv_epi64(low, before), _mm512_sllv_epi64(high, _mm512_sub_epi64(splat(64), before))),
         _mm512_srlv_epi64(high, _mm512_sub_epi64(before, splat(64))),
     );
-    let of_end = |word: Register| {
-        or(_mm512_slli_epi64::<56>(end), _mm512_and_si512(word, splat(u64::from(u32::MAX))))
-    };
-    let [first, last, all] = [
-        sip(&sips[0], [of_end(low)]),
-        sip(&sips[1], [of_end(last)]),
-        sip(&sips[2], [low, high, or(splat(ALL_BYTES << 56), length)]),
-    ];
+    let first = sip(&sips[0], [of_end(low, end)]);
+    let last = sip(&sips[1], [of_end(last, end)]);
+    let all = sip(&sips[2], [low, high, or(splat(ALL_BYTES << 56), length)]);
     let mask = splat(u64::from(END_MASK));
     let ends = or(_mm512_and_si512(first, mask), _mm512_slli_epi64::<END_BITS>(_mm512_and_si512(last, mask)));
     let tags = _mm512_cvtepi64_epi8(or(ends, _mm512_slli_epi64::<{ 2 * END_BITS }>(all)));
     _mm_cvtsi128_si64(tags).to_le_bytes()
+}
+
+#[inline]
+#[target_feature(enable = "avx512f")]
+fn times_eight(words: Register) -> Register {
+    _mm512_slli_epi64::<3>(words)
+}
+
+/// The word that is hashed of the bytes at one end, of so many.
+#[inline]
+#[target_feature(enable = "avx512f")]
+fn of_end(word: Register, end: Register) -> Register {
+    or(_mm512_slli_epi64::<56>(end), _mm512_and_si512(word, splat(u64::from(u32::MAX))))
 }
 
 #[inline]
@@ -270,14 +310,17 @@ fn or(a: Register, b: Register) -> Register {
 #[inline]
 #[target_feature(enable = "avx512f")]
 fn sip<const WORDS: usize>(sip: &SipHash, words: [Register; WORDS]) -> Register {
-    let mut v = sip.start().map(|word| splat(word));
+    let [a, b, c, d] = sip.start();
+    let mut v = [splat(a), splat(b), splat(c), splat(d)];
     for word in words {
         v[3] = _mm512_xor_si512(v[3], word);
         round(&mut v);
         v[0] = _mm512_xor_si512(v[0], word);
     }
     v[2] = _mm512_xor_si512(v[2], splat(0xff));
-    (0..3).for_each(|_| round(&mut v));
+    for _ in 0..3 {
+        round(&mut v);
+    }
     _mm512_xor_si512(_mm512_xor_si512(v[0], v[1]), _mm512_xor_si512(v[2], v[3]))
 }
 
