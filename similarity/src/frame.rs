@@ -245,7 +245,8 @@ mod tests {
             filter.add(&all[..10]);
         }
         assert!(
-            all.iter().all(|row| may_reach(&filter, *row, 1)) && all[..10].iter().all(|row| may_reach(&filter, *row, 5))
+            all.iter().all(|row| may_reach(&filter, *row, 1))
+                && all[..10].iter().all(|row| may_reach(&filter, *row, 5))
         );
         assert_eq!(filter.least_for(5, 1 << 20), 5);
         let least = filter.least_for(5, 7);

@@ -5,7 +5,6 @@
 //! analysing again. The result is the same whatever had to be done again.
 
 use std::cmp::Reverse;
-use std::num::NonZeroUsize;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
@@ -32,6 +31,7 @@ use crate::result;
 use crate::spark::Spark;
 use crate::spec::{AnalysisPhase, Layer, ScanJob};
 use crate::subject::Subject;
+use crate::threads::side_by_side;
 use crate::verify::Verified;
 use cognate_storage::clock::{Clock, seconds};
 use cognate_storage::indexes::Indexes;
@@ -520,22 +520,6 @@ impl Analyser {
         }
         Ok(())
     }
-}
-
-/// Does two things at the same time, or one after the other where a scan has one thread.
-fn side_by_side<A: Send, B>(
-    threads: NonZeroUsize,
-    first: impl FnOnce() -> A + Send,
-    second: impl FnOnce() -> B,
-) -> (A, B) {
-    if threads.get() == 1 {
-        return (first(), second());
-    }
-    std::thread::scope(|scope| {
-        let first = scope.spawn(first);
-        let second = second();
-        (first.join().unwrap_or_else(|panic| std::panic::resume_unwind(panic)), second)
-    })
 }
 
 /// Number of the layer of a published scan that is of a kind.

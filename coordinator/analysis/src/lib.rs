@@ -42,6 +42,7 @@ pub mod spark;
 pub mod spec;
 mod subject;
 pub mod suggest;
+mod threads;
 mod verify;
 mod versions;
 

@@ -20,6 +20,7 @@ use cognate_storage::verdict::Labels;
 
 mod aligned;
 mod between;
+mod blocks;
 mod canonical;
 mod chosen;
 mod clusters;

@@ -12,6 +12,7 @@ use super::sample::Sampling;
 use crate::alignment::Alignment;
 use crate::compare::Task;
 use crate::error::Error;
+use crate::threads::side_by_side;
 
 /// The candidates of a layer.
 pub(super) struct Candidates {
@@ -29,8 +30,9 @@ impl Task<'_> {
         alignment: &Alignment,
         sampling: &mut Sampling<'_>,
     ) -> Result<Candidates, Error> {
-        let placed = placed_pairs(self.subject, alignment);
-        let sharing = self.sharing_pairs(coarse)?;
+        let place = || placed_pairs(self.subject, alignment);
+        let (sharing, placed) = side_by_side(self.scan.spec.threads, || self.sharing_pairs(coarse), place);
+        let sharing = sharing?;
         sampling.add_all(&sharing, &placed);
         let is_placed = |pair: &Pair| placed.binary_search(pair).is_ok();
         let cut = sharing.cut.iter().filter(|pair| !is_placed(pair)).count() as u64;

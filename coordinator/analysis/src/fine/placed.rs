@@ -2,7 +2,7 @@
 //! at one place by the alignment that copies and coarse links give, or have the same name, which at most
 //! [`NAME_DOCUMENTS_MAX`] documents of each repository have.
 
-use std::collections::HashMap;
+use foldhash::{HashMap, HashMapExt as _};
 
 use super::pair::{Pair, ascending, crosses, is_compared};
 use crate::alignment::{Alignment, counterparts};

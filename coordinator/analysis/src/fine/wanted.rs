@@ -70,9 +70,15 @@ impl Task<'_> {
             }
             Ok(())
         })?;
-        let mut all: Vec<WantedChunk> = gathered.into_iter().flat_map(|gathered| gathered.chunks).collect();
+        let ascending: Vec<Vec<WantedChunk>> = std::thread::scope(|scope| {
+            let sorting = gathered.into_iter().map(|gathered| scope.spawn(|| gathered.finish()));
+            let sorting: Vec<_> = sorting.collect();
+            sorting.into_iter().map(|sorted| sorted.join().expect("nothing there panics")).collect()
+        });
+        let mut all = ascending.concat();
         all.extend_from_slice(spread);
-        all.sort_unstable();
+        // A stable sort merges what is in order already.
+        all.sort();
         all.dedup_by_key(|chunk| chunk.tag);
         Ok(all)
     }
@@ -198,9 +204,19 @@ impl Gathered {
     fn add(&mut self, chunks: impl Iterator<Item = WantedChunk>) {
         self.chunks.extend(chunks);
         if self.chunks.len() > 1 << 16 && self.chunks.len() > 2 * self.distinct {
-            self.chunks.sort_unstable();
-            self.chunks.dedup_by_key(|chunk| chunk.tag);
-            self.distinct = self.chunks.len();
+            self.sort();
         }
+    }
+
+    /// The chunks, ascending, each once.
+    fn finish(mut self) -> Vec<WantedChunk> {
+        self.sort();
+        self.chunks
+    }
+
+    fn sort(&mut self) {
+        self.chunks.sort_unstable();
+        self.chunks.dedup_by_key(|chunk| chunk.tag);
+        self.distinct = self.chunks.len();
     }
 }

@@ -1,6 +1,7 @@
 //! The clusters of a result, each with its members, links and families.
 
 use std::collections::HashMap;
+use std::ops::Range;
 
 use rusqlite::{Row, params};
 
@@ -23,9 +24,19 @@ impl Report {
     pub fn clusters_of<E: From<Error>>(
         &self,
         view: usize,
-        each: impl FnMut(ClusterSection) -> Result<(), E>,
+        mut each: impl FnMut(ClusterSection) -> Result<(), E>,
     ) -> Result<(), E> {
-        self.clusters_where(view, "1", each)
+        let numbers = self.numbers(&format!("SELECT min(id), max(id) FROM cluster WHERE layer = {view}"))?;
+        let read = |report: &Report, block: Range<i64>| {
+            let mut clusters = Vec::new();
+            let condition = format!("k.id >= {} AND k.id < {}", block.start, block.end);
+            report.clusters_where(view, &condition, |cluster| {
+                clusters.push(cluster);
+                Ok::<_, Error>(())
+            })?;
+            Ok(clusters)
+        };
+        self.in_blocks(numbers, read, &mut each)
     }
 
     /// The clusters `k` of a view for which a condition holds, in the same order.

@@ -1,5 +1,7 @@
 //! The identical sets of a result, tier by tier.
 
+use std::ops::Range;
+
 use rusqlite::Row;
 
 use super::{IdenticalSet, IdenticalTotals, Located, Report, hex, located};
@@ -9,7 +11,17 @@ impl Report {
     /// The identical sets: those of the same bytes, whose copies waste most of them first, then those of the same text, then
     /// those that are the same message.
     pub fn identical<E: From<Error>>(&self, mut each: impl FnMut(IdenticalSet) -> Result<(), E>) -> Result<(), E> {
-        self.identical_where("c.identical IS NOT NULL", &mut each)?;
+        let numbers = self.numbers("SELECT min(identical), max(identical) FROM content WHERE identical IS NOT NULL")?;
+        let read = |report: &Report, block: Range<i64>| {
+            let mut sets = Vec::new();
+            let condition = format!("c.identical >= {} AND c.identical < {}", block.start, block.end);
+            report.identical_where(&condition, &mut |set| {
+                sets.push(set);
+                Ok::<_, Error>(())
+            })?;
+            Ok(sets)
+        };
+        self.in_blocks(numbers, read, &mut each)?;
         self.messages_where("", &mut each)
     }
 

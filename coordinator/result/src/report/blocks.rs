@@ -1,0 +1,137 @@
+//! Long lists read by two threads, block by block: while one reads a block, the other reads the next one.
+
+use std::ops::Range;
+use std::sync::mpsc::sync_channel;
+use std::thread;
+
+use super::Report;
+use crate::error::Error;
+
+/// The numbers of a block.
+const BLOCK: usize = 256;
+/// Lists of fewer blocks are read by one thread.
+const BLOCKS_MIN: usize = 4;
+
+impl Report {
+    /// Hands over the rows that have these numbers, in their order: `read` reads those of a block.
+    pub(super) fn in_blocks<T: Send, E: From<Error>>(
+        &self,
+        numbers: Range<i64>,
+        read: impl Fn(&Report, Range<i64>) -> Result<Vec<T>, Error> + Sync,
+        each: &mut impl FnMut(T) -> Result<(), E>,
+    ) -> Result<(), E> {
+        let block = |start: i64| start..numbers.end.min(start + BLOCK as i64);
+        let blocks = || numbers.clone().step_by(BLOCK).map(block);
+        // What a part of a report hides is hidden on this connection alone.
+        if self.is_part() || blocks().nth(BLOCKS_MIN).is_none() {
+            return blocks().try_for_each(|block| read(self, block)?.into_iter().try_for_each(&mut *each));
+        }
+        let again = self.again()?;
+        thread::scope(|scope| {
+            let (sender, receiver) = sync_channel(1);
+            let (blocks, read) = (&blocks, &read);
+            scope.spawn(move || {
+                for block in blocks().skip(1).step_by(2) {
+                    // Nobody receives any more once there was a failure.
+                    if sender.send(read(&again, block)).is_err() {
+                        return;
+                    }
+                }
+            });
+            for (number, block) in blocks().enumerate() {
+                let rows = match number % 2 {
+                    0 => read(self, block),
+                    _ => receiver.recv().expect("the other thread reads every second block"),
+                };
+                rows?.into_iter().try_for_each(&mut *each)?;
+            }
+            Ok(())
+        })
+    }
+
+    /// The same report by a connection of its own, for another thread.
+    fn again(&self) -> Result<Report, Error> {
+        let again = Report::open(&self.path)?;
+        again.order.set(self.order.get());
+        Ok(Report {
+            verdicts: self.verdicts.clone(),
+            of_documents: self.of_documents.clone(),
+            labels: self.labels.clone(),
+            has_verdicts: self.has_verdicts,
+            ..again
+        })
+    }
+
+    /// The numbers from the least to the greatest, by a query that answers both, or nothing.
+    pub(super) fn numbers(&self, sql: &str) -> Result<Range<i64>, Error> {
+        self.one(sql, |row| {
+            let (least, greatest): (Option<i64>, Option<i64>) = (row.get(0)?, row.get(1)?);
+            Ok(least.zip(greatest).map_or(0..0, |(least, greatest)| least..greatest + 1))
+        })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::collections::HashSet;
+    use std::sync::Mutex;
+    use std::thread::ThreadId;
+
+    use cognate_analysis::result::FORMAT;
+
+    use super::*;
+
+    fn empty_report(folder: &std::path::Path) -> Report {
+        let path = folder.join("result.sqlite");
+        let tables = format!(
+            "CREATE TABLE scan (schema); INSERT INTO scan VALUES ('{FORMAT}');
+             CREATE TABLE layer (number, view); CREATE TABLE root (id, party, site, place);"
+        );
+        rusqlite::Connection::open(&path).unwrap().execute_batch(&tables).unwrap();
+        Report::open(&path).unwrap()
+    }
+
+    /// What was handed over until the end or the first failure, the outcome, and the threads that read.
+    fn read_until(report: &Report, numbers: Range<i64>, fails_at: i64) -> (Vec<i64>, bool, usize) {
+        let readers: Mutex<HashSet<ThreadId>> = Mutex::default();
+        let mut rows = Vec::new();
+        let read = |_: &Report, block: Range<i64>| {
+            readers.lock().unwrap().insert(thread::current().id());
+            match block.contains(&fails_at) {
+                true => Err(Error::Invalid("damaged".to_owned())),
+                false => Ok(block.collect()),
+            }
+        };
+        let outcome = report.in_blocks(numbers, read, &mut |row| {
+            rows.push(row);
+            Ok::<_, Error>(())
+        });
+        (rows, outcome.is_ok(), readers.into_inner().unwrap().len())
+    }
+
+    #[test]
+    fn rows_come_in_order_and_two_threads_read_those_of_long_lists() {
+        let folder = tempfile::tempdir().unwrap();
+        let report = empty_report(folder.path());
+        for (end, threads) in [(3, 0), (4, 1), (3 + 4 * 256, 1), (3 + 4 * 256 + 1, 2), (9000, 2)] {
+            let (rows, is_complete, readers) = read_until(&report, 3..end, -1);
+            assert_eq!((rows, is_complete, readers), ((3..end).collect(), true, threads), "{end}");
+        }
+    }
+
+    #[test]
+    fn a_block_that_cannot_be_read_ends_the_list_after_those_before_it() {
+        let folder = tempfile::tempdir().unwrap();
+        let report = empty_report(folder.path());
+        for fails_at in [0, 300, 700, 4999] {
+            let (rows, is_complete, _) = read_until(&report, 0..5000, fails_at);
+            assert_eq!((rows, is_complete), ((0..fails_at / 256 * 256).collect(), false), "{fails_at}");
+        }
+        let mut left = 700;
+        let outcome = report.in_blocks(0..5000, |_, block| Ok(block.collect()), &mut |_: i64| {
+            left -= 1;
+            if left == 0 { Err(Error::Invalid("no room".to_owned())) } else { Ok(()) }
+        });
+        assert!(matches!(outcome, Err(Error::Invalid(why)) if why == "no room"));
+    }
+}
