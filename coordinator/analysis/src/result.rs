@@ -157,12 +157,10 @@ impl Writer {
     fn create(path: &Path) -> rusqlite::Result<Writer> {
         let connection = Connection::open(path)?;
         // It is read only when it is complete, and a crash discards it: no journal, no syncs. Referenced rows
-        // exist by construction; checking each row took a third of a rescan of a million documents. Another thread helps to
-        // sort what goes into indexes.
+        // exist by construction; checking each row took a third of a rescan of a million documents.
         connection.execute_batch(
             "PRAGMA foreign_keys = OFF; PRAGMA page_size = 8192; PRAGMA journal_mode = OFF; PRAGMA synchronous = OFF;
-             PRAGMA locking_mode = EXCLUSIVE; PRAGMA cache_size = -16000; PRAGMA threads = 1;
-             PRAGMA application_id = 0x436f676e;",
+             PRAGMA locking_mode = EXCLUSIVE; PRAGMA cache_size = -16000; PRAGMA application_id = 0x436f676e;",
         )?;
         connection.execute_batch(SCHEMA)?;
         Ok(Writer { connection })

@@ -2,16 +2,22 @@
 //! at one place by the alignment that copies and coarse links give, or have the same name, which at most
 //! [`NAME_DOCUMENTS_MAX`] documents of each repository have.
 
-use foldhash::{HashMap, HashMapExt as _};
+use std::hash::BuildHasher as _;
+
+use foldhash::fast::RandomState;
 
 use super::pair::{Pair, ascending, crosses, is_compared};
 use crate::alignment::{Alignment, counterparts};
+use crate::freeze::FrozenDocument;
 use crate::subject::Subject;
 
 /// The most documents of a repository with a name that proposes pairs.
 pub(super) const NAME_DOCUMENTS_MAX: usize = 4;
 /// The most documents with one path, or with one name; of more with one path, the first ones count.
 pub(super) const PLACE_DOCUMENTS_MAX: usize = 16;
+
+/// A document that has a path or a name: its repository, and its content.
+type Named = (u16, u32);
 
 /// The pairs, ascending.
 pub(super) fn placed_pairs(subject: &Subject<'_>, alignment: &Alignment) -> Vec<Pair> {
@@ -36,32 +42,52 @@ fn named_pairs(subject: &Subject<'_>) -> Vec<Pair> {
     if subject.frozen.roots.len() < 2 {
         return pairs;
     }
-    let mut of_path: HashMap<&[u8], Vec<(u16, u32)>> = HashMap::new();
-    let mut of_name: HashMap<&[u8], Vec<(u16, u32)>> = HashMap::new();
-    for document in &subject.frozen.documents {
-        if !is_compared(subject, document.content.0) {
-            continue;
-        }
-        let path = document.path.as_bytes();
-        let place = (document.root, document.content.0);
-        of_path.entry(path).or_default().push(place);
-        of_name.entry(path.rsplit(|byte| *byte == b'/').next().unwrap_or(path)).or_default().push(place);
+    let compared = subject.frozen.documents.iter().filter(|document| is_compared(subject, document.content.0));
+    let named = |document: &FrozenDocument| (document.root, document.content.0);
+    let mut paths: Vec<(&[u8], Named)> =
+        compared.clone().map(|document| (document.path.as_bytes(), named(document))).collect();
+    // Those of each repository are in order already, and a stable sort merges them.
+    paths.sort_by_key(|(path, _)| *path);
+    // Hashes are compared faster than names.
+    let hasher = RandomState::default();
+    let mut names: Vec<(u64, &[u8], Named)> = compared
+        .map(|document| {
+            let path = document.path.as_bytes();
+            let name = path.rsplit(|byte| *byte == b'/').next().unwrap_or(path);
+            (hasher.hash_one(name), name, named(document))
+        })
+        .collect();
+    names.sort_by_key(|(hash, name, _)| (*hash, *name));
+    let mut found = Vec::new();
+    for of_path in paths.chunk_by(|a, b| a.0 == b.0).filter(|of_path| of_path.len() > 1) {
+        found.clear();
+        found.extend(of_path.iter().map(|(_, named)| *named));
+        add_pairs(subject, &found, &mut pairs);
     }
-    let is_rare = |places: &[(u16, u32)]| {
-        let of_one_root = places.chunk_by(|a, b| a.0 == b.0).map(<[_]>::len).max();
-        of_one_root.is_some_and(|most| most <= NAME_DOCUMENTS_MAX) && places.len() <= PLACE_DOCUMENTS_MAX
-    };
-    let paths = of_path.into_values();
-    let names = of_name.into_values().filter(|places| is_rare(places));
-    for places in paths.chain(names) {
-        let places = &places[..places.len().min(PLACE_DOCUMENTS_MAX)];
-        for (number, (root, content)) in places.iter().enumerate() {
-            let others = places[number + 1..].iter().filter(|(other, _)| other != root);
-            for (_, other) in others.filter(|(_, other)| other != content) {
-                let pair = (*content.min(other), *content.max(other));
-                pairs.extend(crosses(subject, pair).then_some(pair));
-            }
+    for of_name in names.chunk_by(|a, b| (a.0, a.1) == (b.0, b.1)).filter(|of_name| of_name.len() > 1) {
+        found.clear();
+        found.extend(of_name.iter().map(|(_, _, named)| *named));
+        if is_rare(&found) {
+            add_pairs(subject, &found, &mut pairs);
         }
     }
     pairs
+}
+
+/// True if few documents have a name.
+fn is_rare(of_name: &[Named]) -> bool {
+    let of_one_root = of_name.chunk_by(|a, b| a.0 == b.0).map(<[_]>::len).max();
+    of_one_root.is_some_and(|most| most <= NAME_DOCUMENTS_MAX) && of_name.len() <= PLACE_DOCUMENTS_MAX
+}
+
+/// Adds the pairs across repositories of documents with one path or one name.
+fn add_pairs(subject: &Subject<'_>, named: &[Named], pairs: &mut Vec<Pair>) {
+    let named = &named[..named.len().min(PLACE_DOCUMENTS_MAX)];
+    for (number, (root, content)) in named.iter().enumerate() {
+        let others = named[number + 1..].iter().filter(|(other, _)| other != root);
+        for (_, other) in others.filter(|(_, other)| other != content) {
+            let pair = (*content.min(other), *content.max(other));
+            pairs.extend(crosses(subject, pair).then_some(pair));
+        }
+    }
 }

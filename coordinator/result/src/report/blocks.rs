@@ -1,6 +1,8 @@
-//! Long lists read by two threads, block by block: while one reads a block, the other reads the next one.
+//! Long lists read by two threads, block by block: one reads ahead, and the other, which hands the rows over, reads a block itself
+//! where the first has not begun it.
 
 use std::ops::Range;
+use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::mpsc::sync_channel;
 use std::thread;
 
@@ -11,6 +13,8 @@ use crate::error::Error;
 const BLOCK: usize = 256;
 /// Lists of fewer blocks are read by one thread.
 const BLOCKS_MIN: usize = 4;
+/// The blocks that wait to be handed over.
+const BLOCKS_AHEAD: usize = 2;
 
 impl Report {
     /// Hands over the rows that have these numbers, in their order: `read` reads those of a block.
@@ -20,28 +24,33 @@ impl Report {
         read: impl Fn(&Report, Range<i64>) -> Result<Vec<T>, Error> + Sync,
         each: &mut impl FnMut(T) -> Result<(), E>,
     ) -> Result<(), E> {
-        let block = |start: i64| start..numbers.end.min(start + BLOCK as i64);
-        let blocks = || numbers.clone().step_by(BLOCK).map(block);
+        let starts: Vec<i64> = numbers.clone().step_by(BLOCK).collect();
+        let block = |number: usize| starts[number]..numbers.end.min(starts[number] + BLOCK as i64);
         // What a part of a report hides is hidden on this connection alone.
-        if self.is_part() || blocks().nth(BLOCKS_MIN).is_none() {
-            return blocks().try_for_each(|block| read(self, block)?.into_iter().try_for_each(&mut *each));
+        if self.is_part() || starts.len() <= BLOCKS_MIN {
+            return (0..starts.len())
+                .try_for_each(|number| read(self, block(number))?.into_iter().try_for_each(&mut *each));
         }
         let again = self.again()?;
+        // The blocks that were begun, by either thread.
+        let begun = AtomicUsize::new(1);
         thread::scope(|scope| {
-            let (sender, receiver) = sync_channel(1);
-            let (blocks, read) = (&blocks, &read);
+            let (sender, receiver) = sync_channel(BLOCKS_AHEAD);
+            let (begun, block, read, count) = (&begun, &block, &read, starts.len());
             scope.spawn(move || {
-                for block in blocks().skip(1).step_by(2) {
+                loop {
+                    let number = begun.fetch_add(1, Ordering::Relaxed);
                     // Nobody receives any more once there was a failure.
-                    if sender.send(read(&again, block)).is_err() {
+                    if number >= count || sender.send(read(&again, block(number))).is_err() {
                         return;
                     }
                 }
             });
-            for (number, block) in blocks().enumerate() {
-                let rows = match number % 2 {
-                    0 => read(self, block),
-                    _ => receiver.recv().expect("the other thread reads every second block"),
+            for number in 0..count {
+                let is_free = begun.compare_exchange(number, number + 1, Ordering::Relaxed, Ordering::Relaxed).is_ok();
+                let rows = match number == 0 || is_free {
+                    true => read(self, block(number)),
+                    false => receiver.recv().expect("the other thread sends every block that it begins"),
                 };
                 rows?.into_iter().try_for_each(&mut *each)?;
             }
@@ -91,18 +100,22 @@ mod tests {
         Report::open(&path).unwrap()
     }
 
-    /// What was handed over until the end or the first failure, the outcome, and the threads that read.
-    fn read_until(report: &Report, numbers: Range<i64>, fails_at: i64) -> (Vec<i64>, bool, usize) {
+    /// What was handed over until the end or the first failure, the outcome, and the number of threads that read. The first block is read once
+    /// so many threads read.
+    fn read_until(report: &Report, numbers: Range<i64>, fails_at: i64, threads: usize) -> (Vec<i64>, bool, usize) {
         let readers: Mutex<HashSet<ThreadId>> = Mutex::default();
         let mut rows = Vec::new();
         let read = |_: &Report, block: Range<i64>| {
             readers.lock().unwrap().insert(thread::current().id());
+            while block.start == numbers.start && readers.lock().unwrap().len() < threads {
+                thread::yield_now();
+            }
             match block.contains(&fails_at) {
                 true => Err(Error::Invalid("damaged".to_owned())),
                 false => Ok(block.collect()),
             }
         };
-        let outcome = report.in_blocks(numbers, read, &mut |row| {
+        let outcome = report.in_blocks(numbers.clone(), read, &mut |row| {
             rows.push(row);
             Ok::<_, Error>(())
         });
@@ -114,8 +127,9 @@ mod tests {
         let folder = tempfile::tempdir().unwrap();
         let report = empty_report(folder.path());
         for (end, threads) in [(3, 0), (4, 1), (3 + 4 * 256, 1), (3 + 4 * 256 + 1, 2), (9000, 2)] {
-            let (rows, is_complete, readers) = read_until(&report, 3..end, -1);
-            assert_eq!((rows, is_complete, readers), ((3..end).collect(), true, threads), "{end}");
+            let (rows, is_complete, readers) = read_until(&report, 3..end, -1, threads);
+            assert!(rows.into_iter().eq(3..end), "{end}");
+            assert_eq!((is_complete, readers), (true, threads), "{end}");
         }
     }
 
@@ -124,8 +138,8 @@ mod tests {
         let folder = tempfile::tempdir().unwrap();
         let report = empty_report(folder.path());
         for fails_at in [0, 300, 700, 4999] {
-            let (rows, is_complete, _) = read_until(&report, 0..5000, fails_at);
-            assert_eq!((rows, is_complete), ((0..fails_at / 256 * 256).collect(), false), "{fails_at}");
+            let (rows, is_complete, _) = read_until(&report, 0..5000, fails_at, 2);
+            assert!(!is_complete && rows.into_iter().eq(0..fails_at / 256 * 256), "{fails_at}");
         }
         let mut left = 700;
         let outcome = report.in_blocks(0..5000, |_, block| Ok(block.collect()), &mut |_: i64| {
