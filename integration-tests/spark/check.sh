@@ -11,30 +11,25 @@
 set -eu
 
 cd "$(dirname "$0")/../.."
-PYTHON=${PYTHON:-python3}
-COGNATE=$(realpath "${COGNATE:-target/release/cognate}")
-SPARK_PROGRAM=$(realpath -m "${SPARK_PROGRAM:-coordinator/spark/target/release/cognate-spark}")
+HUB_PORT=${HUB_PORT:-17443}
 passed=0
+# shellcheck source=cluster.sh
+. integration-tests/spark/cluster.sh
+# shellcheck source=federation.sh
+. integration-tests/spark/federation.sh
 
-skip() {
-    echo "spark: skipped: $1"
+absent=$(missing)
+[ -z "$absent" ] || {
+    echo "spark: skipped: $absent"
     echo "0 passed, 0 failed, 1 skipped"
     exit 0
 }
-command -v java > /dev/null || skip "there is no Java (17 or newer)"
-"$PYTHON" -c 'import pyspark.sql.connect, grpc' 2> /dev/null || skip "there is no pyspark: pip install 'pyspark[connect]==4.0.1'"
-[ -x "$SPARK_PROGRAM" ] || skip "there is no $SPARK_PROGRAM: cargo build --release --manifest-path coordinator/spark/Cargo.toml"
 
 BUCKET=cognate-exchange
 STORE_PORT=${STORE_PORT:-15061}
 work=$(mktemp -d "${WORK:-/tmp}/cognate-spark.XXXXXX")
-# shellcheck source=cluster.sh
-. integration-tests/spark/cluster.sh
-pids=()
 finish() {
-    [ ${#pids[@]} = 0 ] || kill "${pids[@]}" 2> /dev/null || true
-    stop_cluster
-    wait
+    stop_federation
     [ -n "${KEEP:-}" ] || rm -rf "$work"
 }
 trap finish EXIT
@@ -65,53 +60,6 @@ for number in range(30000):
     with open(f"{sys.argv[1]}/{'ab'[number % 2]}/{number:05}.txt", "wb") as file:
         file.write(header + body + (b"." * (number % 7)))
 END
-}
-
-# A federation of two sites whose repositories are these folders.
-start_federation() {
-    cat > "$work/coordinator.toml" << END
-state_dir = "$work/hub"
-listen = "127.0.0.1:0"
-http_listen = "127.0.0.1:0"
-names = ["127.0.0.1"]
-memory_budget = "${BUDGET:-512MiB}"
-[spark]
-program = "$SPARK_PROGRAM"
-servers = ["sc://127.0.0.1:$SPARK_PORT", "sc://127.0.0.1:15059", "sc://127.0.0.1:1", "sc://127.0.0.1:$SPARK_PORT/;x-cluster=one"]
-exchanges = ["file://$work/exchange", "s3://$BUCKET/x"]
-join = "${JOIN:-auto}"
-END
-    sed -i "s/:0\"/:$HUB_PORT\"/; s/http_listen = .*/http_listen = \"127.0.0.1:$((HUB_PORT + 1))\"/" "$work/coordinator.toml"
-    mkdir -p "$work/exchange"
-    "$COGNATE" coordinator init --config "$work/coordinator.toml" > /dev/null
-    "$COGNATE" coordinator run --config "$work/coordinator.toml" --log-level info 2> "$work/coordinator.log" &
-    pids+=($!)
-    until "$COGNATE" coordinator health --config "$work/coordinator.toml" > /dev/null 2>&1; do sleep 0.2; done
-    export COGNATE_OPERATOR=$work/hub/operator.toml
-    local site
-    for site in a b; do
-        cat > "$work/$site.toml" << END
-state_dir = "$work/site-$site"
-one_party = true
-[[repository]]
-name = "tree"
-path = "$(realpath "$1/$site")"
-[[repository]]
-name = "hubs"
-path = "$work/hubs/$site"
-END
-        "$COGNATE" site invite "$site" | "$COGNATE" worker enroll - --config "$work/$site.toml" > /dev/null
-        "$COGNATE" worker run --config "$work/$site.toml" 2> "$work/$site.log" &
-        pids+=($!)
-    done
-    for site in a b; do
-        until "$COGNATE" worker health --config "$work/$site.toml" > /dev/null 2>&1; do sleep 0.2; done
-    done
-}
-HUB_PORT=${HUB_PORT:-17443}
-
-field() {
-    "$COGNATE" scan show latest --format json | "$PYTHON" -c "import json, sys; print(json.load(sys.stdin).get('$1') or '')"
 }
 
 # Runs a scan to its end; prints its digest.
@@ -151,7 +99,13 @@ make_hubs "$work/hubs"
 export AWS_ACCESS_KEY_ID=cognate AWS_SECRET_ACCESS_KEY=cognate AWS_REGION=us-east-1 AWS_ALLOW_HTTP=true
 export AWS_ENDPOINT=http://127.0.0.1:$STORE_PORT AWS_ENDPOINT_URL=http://127.0.0.1:$STORE_PORT
 start_cluster "$work/cluster"
-start_federation "$work/trees"
+make_coordinator "${BUDGET:-512MiB}" << END
+servers = ["sc://127.0.0.1:$SPARK_PORT", "sc://127.0.0.1:15059", "sc://127.0.0.1:1", "sc://127.0.0.1:$SPARK_PORT/;x-cluster=one"]
+exchanges = ["file://$work/exchange", "s3://$BUCKET/x"]
+join = "${JOIN:-auto}"
+END
+start_coordinator
+for site in a b; do start_site "$site" "tree=$work/trees/$site" "hubs=$work/hubs/$site"; done
 
 tree="--repositories a/tree,b/tree --view raw --chunk-bytes 100"
 hubs="--repositories a/hubs,b/hubs --view raw --chunk-bytes 500"

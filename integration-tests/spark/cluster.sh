@@ -59,7 +59,8 @@ start_cluster() {
 
 # Ends every program that was started, with those that it started: each has a session of its own.
 stop_cluster() {
-    for file in "$CLUSTER"/*.pid; do
+    local file
+    for file in "${CLUSTER:-}"/*.pid; do
         [ -e "$file" ] || continue
         kill -9 -- "-$(cat "$file")" 2> /dev/null || true
     done

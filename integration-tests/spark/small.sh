@@ -10,13 +10,14 @@
 set -eu
 
 cd "$(dirname "$0")/../.."
-PYTHON=${PYTHON:-python3}
-COGNATE=$(realpath "${COGNATE:-target/release/cognate}")
-SPARK_PROGRAM=$(realpath -m "${SPARK_PROGRAM:-coordinator/spark/target/release/cognate-spark}")
+HUB_PORT=${HUB_PORT:-17643}
+# shellcheck source=cluster.sh
+. integration-tests/spark/cluster.sh
+# shellcheck source=federation.sh
+. integration-tests/spark/federation.sh
 DOCUMENTS=${DOCUMENTS:-30000}
 ROOM=${ROOM:-100000000}
 MEMORY=$((512 << 20))
-HUB_PORT=${HUB_PORT:-17643}
 
 not_checked() {
     echo "NOT CHECKED: a small coordinator with Spark: $1" >&2
@@ -28,18 +29,13 @@ fail() {
     echo "0 passed, 1 failed"
     exit 1
 }
-command -v java > /dev/null || not_checked "there is no Java"
-"$PYTHON" -c 'import pyspark.sql.connect, grpc' 2> /dev/null || not_checked "there is no pyspark"
+absent=$(missing)
+[ -z "$absent" ] || not_checked "$absent"
 
 work=$(mktemp -d "${WORK:-/tmp}/cognate-spark-small.XXXXXX")
-# shellcheck source=cluster.sh
-. integration-tests/spark/cluster.sh
-pids=()
 group=
 finish() {
-    [ ${#pids[@]} = 0 ] || kill "${pids[@]}" 2> /dev/null || true
-    stop_cluster
-    wait
+    stop_federation
     umount --lazy "$work/hub/scans" "$work/hub/spark" 2> /dev/null || true
     [ -z "$group" ] || rmdir "$group" 2> /dev/null || true
     [ -n "${KEEP:-}" ] || rm -rf "$work"
@@ -50,14 +46,15 @@ trap finish EXIT
 make_group() {
     if [ -e /sys/fs/cgroup/cgroup.controllers ]; then
         group=/sys/fs/cgroup/cognate-small-$$
-        mkdir "$group" && echo "$MEMORY" > "$group/memory.max"
+        limit=$group/memory.max
     else
         group=/sys/fs/cgroup/memory/cognate-small-$$
-        mkdir "$group" && echo "$MEMORY" > "$group/memory.limit_in_bytes"
+        limit=$group/memory.limit_in_bytes
     fi
+    mkdir "$group" && echo "$MEMORY" > "$limit"
 }
 make_group 2> /dev/null || { group= && not_checked "no control group can be made"; }
-mkdir -p "$work/hub/scans" "$work/hub/spark" "$work/exchange"
+mkdir -p "$work/hub/scans" "$work/hub/spark"
 chmod 700 "$work/hub"
 
 # Documents of which each second one is a copy of the one before it, at the other site, with a tenth of its lines replaced.
@@ -79,49 +76,17 @@ for number in range(documents):
         file.write("\n".join(lines))
 END
 
-cat > "$work/coordinator.toml" << END
-state_dir = "$work/hub"
-listen = "127.0.0.1:$HUB_PORT"
-http_listen = "127.0.0.1:$((HUB_PORT + 1))"
-names = ["127.0.0.1"]
-memory_budget = "64MiB"
-[spark]
-program = "$SPARK_PROGRAM"
+start_cluster "$work/cluster"
+make_coordinator 64MiB << END
 servers = ["sc://127.0.0.1:$SPARK_PORT"]
 exchanges = ["file://$work/exchange"]
 join = "workers"
 END
-start_cluster "$work/cluster"
-"$COGNATE" coordinator init --config "$work/coordinator.toml" > /dev/null
 mount -t tmpfs -o "size=$ROOM,mode=700" tmpfs "$work/hub/scans" 2> /dev/null || not_checked "no file system can be mounted"
 mount -t tmpfs -o "size=$ROOM,mode=700" tmpfs "$work/hub/spark"
-(echo "$BASHPID" > "$group/cgroup.procs" && exec "$COGNATE" coordinator run --config "$work/coordinator.toml" 2> "$work/coordinator.log") &
-coordinator=$!
-pids+=($coordinator)
-until "$COGNATE" coordinator health --config "$work/coordinator.toml" > /dev/null 2>&1; do
-    kill -0 $coordinator 2> /dev/null || fail "the coordinator does not run: $(cat "$work/coordinator.log")"
-    sleep 0.2
-done
-export COGNATE_OPERATOR=$work/hub/operator.toml
-for site in a b; do
-    cat > "$work/$site.toml" << END
-state_dir = "$work/site-$site"
-one_party = true
-[[repository]]
-name = "tree"
-path = "$work/trees/$site"
-END
-    "$COGNATE" site invite "$site" | "$COGNATE" worker enroll - --config "$work/$site.toml" > /dev/null
-    "$COGNATE" worker run --config "$work/$site.toml" 2> "$work/$site.log" &
-    pids+=($!)
-done
-for site in a b; do
-    until "$COGNATE" worker health --config "$work/$site.toml" > /dev/null 2>&1; do sleep 0.2; done
-done
+start_coordinator "$group"
+for site in a b; do start_site "$site" "tree=$work/trees/$site"; done
 
-field() {
-    "$COGNATE" scan show latest --format json | "$PYTHON" -c "import json, sys; print(json.load(sys.stdin).get('$1') or '')"
-}
 # Seconds of processor time of the coordinator and of the programs that it has waited for.
 processor() {
     awk -v hertz="$(getconf CLK_TCK)" '{print ($14 + $15 + $16 + $17) / hertz}' "/proc/$coordinator/stat"
@@ -159,10 +124,12 @@ options="--repositories a/tree,b/tree --view raw --chunk-bytes 100 --precision c
     echo "spark: on Spark: $(($(date +%s) - begun)) s, $("$PYTHON" -c "print(round($(processor) - $before, 1))") s of the coordinator's processor," \
         "$((scans / 1000000)) MB of scans and $((jobs / 1000000)) MB of jobs at most, $(grep VmHWM "/proc/$coordinator/status" | tr -s '\t ' ' ') of $((MEMORY >> 20)) MiB"
 
+    # What is in a file system in memory counts as memory of the group.
+    echo $((MEMORY + 20 * ROOM)) > "$limit"
     mount -o "remount,size=$((20 * ROOM))" "$work/hub/scans"
     "$COGNATE" scan launch --yes --wait $options --no-sync > "$work/native.log" 2>&1 || fail "natively, with room: $(cat "$work/native.log")"
     [ "$(field digest)" = "$spark" ] || fail "the digest is $spark on Spark, $(field digest) natively"
-    grep -o "compared .*" "$work/coordinator.log" | tail -1
+    echo "spark: natively, with room: $(grep '"message":"compared"' "$work/coordinator.log" | grep -o '"spilled_bytes":[0-9]*' | tail -1 | cut -d: -f2) bytes of spill"
 }
 echo "spark: ok: a small coordinator completes on Spark what waits for room natively: the same digest, $spark"
 echo "1 passed, 0 failed"
