@@ -12,6 +12,8 @@ set -eu
 
 cd "$(dirname "$0")/../.."
 HUB_PORT=${HUB_PORT:-17443}
+# Shorter than any statement of a pass takes, so that the answers to each come in several streams.
+STREAM_SECONDS=1
 passed=0
 # shellcheck source=cluster.sh
 . integration-tests/spark/cluster.sh
@@ -141,7 +143,9 @@ pass "the engine joins at the $place"
     kill -9 -- "-$(cat "$CLUSTER/worker2.pid")"
     wait $launched || fail "after a worker was killed: $(cat "$work/launch.log")"
     [ "$(field digest)" = "$native_tree" ] || fail "the digest differs after a worker was killed"
-    pass "a worker is killed in the middle: the same digest"
+    lost=$(grep -o "Lost task .*ExecutorLostFailure" "$CLUSTER/server.log" | wc -l)
+    [ "$lost" -gt 0 ] || fail "no task was running when the worker was killed"
+    pass "a worker is killed in the middle, and $lost of its tasks run again: the same digest"
     start_worker 2
     until [ "$(executors | wc -l)" = 2 ]; do sleep 0.2; done
 }

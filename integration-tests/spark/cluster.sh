@@ -5,11 +5,13 @@
 #   PYTHON=/path/to/venv/bin/python integration-tests/spark/cluster.sh FOLDER
 #
 # The environment needs Java 17 and `pip install 'pyspark[connect]==4.0.1'`; SPARK_PORT is that of the server, 15002.
+# STREAM_SECONDS is the time after which the server ends a stream of answers, and the client has to ask for the rest.
 set -eu
 
 SPARK_PORT=${SPARK_PORT:-15002}
 MASTER_PORT=${MASTER_PORT:-17077}
 EXECUTOR_MEMORY=${EXECUTOR_MEMORY:-2g}
+STREAM_SECONDS=${STREAM_SECONDS:-120}
 
 # Starts one program of the cluster in the background; its id goes to FOLDER/NAME.pid.
 start() {
@@ -38,6 +40,7 @@ start_server() {
     start server "$SPARK_HOME/bin/spark-submit" --master "spark://127.0.0.1:$MASTER_PORT" \
         --class org.apache.spark.sql.connect.service.SparkConnectServer --name cognate \
         --conf spark.connect.grpc.binding.address=127.0.0.1 --conf "spark.connect.grpc.binding.port=$SPARK_PORT" \
+        --conf "spark.connect.execute.reattachable.senderMaxStreamDuration=${STREAM_SECONDS}s" \
         --conf spark.driver.host=127.0.0.1 --conf spark.driver.bindAddress=127.0.0.1 --conf spark.driver.memory=1g \
         --conf "spark.executor.memory=$EXECUTOR_MEMORY" --conf spark.executor.cores=1 --conf spark.ui.enabled=false \
         --conf "spark.local.dir=$CLUSTER/local" --conf "spark.sql.warehouse.dir=$CLUSTER/warehouse" spark-internal

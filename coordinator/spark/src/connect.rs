@@ -1,22 +1,26 @@
 //! A Spark Connect server: statements go there, and totals come back.
 
-use std::collections::HashMap;
 use std::net::ToSocketAddrs as _;
 use std::sync::Arc;
 use std::time::Duration;
 
 use anyhow::{Context as _, Result, bail};
 use arrow_array::{Array, ArrayRef, Decimal128Array, Int64Array};
-use arrow_ipc::reader::StreamReader;
-use spark_connect_core::{ChannelBuilder, RetryPolicy, SparkConnectClient, block_on};
+use spark_connect_core::{
+    ChannelBuilder, ExecutePlanResponseReattachableIterator, RetryPolicy, SparkConnectClient, SparkError, block_on,
+};
 use spark_connect_proto as proto;
 
+use crate::answers::Answers;
 use crate::work::MARKER;
 
 /// Time for a connection to come about.
 const CONNECT_TIMEOUT: Duration = Duration::from_secs(10);
 /// The longest time in which a server that has gone away may come back.
 const AWAY_MAX: Duration = Duration::from_secs(120);
+/// The pause before a server is asked again, and the number of failures in a row after which it is not.
+const RESUME_PAUSE: Duration = Duration::from_secs(1);
+const RESUMES_MAX: u64 = AWAY_MAX.as_secs();
 /// The first version whose Spark Connect is meant for use.
 const OLDEST: (u32, u32) = (3, 5);
 
@@ -155,33 +159,50 @@ impl Server {
             plan: Some(plan),
             ..Default::default()
         };
-        let mut stream = self.explained(block_on(self.client.execute_plan_reattachable(request)))?;
-        let mut columns = Vec::new();
-        // A stage that is done may be left out of later messages.
-        let mut stages: HashMap<i64, (u64, u64)> = HashMap::new();
+        // Gives the statement a name.
+        let named = ExecutePlanResponseReattachableIterator::new(request);
+        let mut answers = Answers::to(named.operation_id());
+        let mut stream = self.explained(block_on(self.client.execute_plan_reattachable(named.request().clone())))?;
         while let Some(response) = self.explained(block_on(stream.message()))? {
-            match response.response_type {
-                Some(proto::execute_plan_response::ResponseType::ArrowBatch(batch)) => {
-                    let reader = StreamReader::try_new(&*batch.data, None)?;
-                    for batch in reader {
-                        let batch = batch?;
-                        if batch.num_rows() > 0 {
-                            columns = batch.columns().to_vec();
+            answers.take(response, progress)?;
+        }
+        self.go_on(&mut answers, progress)?;
+        Ok(answers.into_columns())
+    }
+
+    /// Asks for the rest of an answer until it is complete. The client ends with the first stream.
+    fn go_on(&self, answers: &mut Answers, progress: &mut dyn FnMut(u64, u64)) -> Result<()> {
+        let mut failures = 0;
+        while !answers.is_complete() {
+            let rest = answers.rest(self.client.session_id(), user());
+            let (mut is_empty, mut failed) = (true, None);
+            match block_on(self.client.reattach_execute(rest)) {
+                Err(error) => failed = Some(error),
+                Ok(mut stream) => loop {
+                    match block_on(stream.message()) {
+                        Ok(Some(response)) => {
+                            answers.take(response, progress)?;
+                            (is_empty, failures) = (false, 0);
+                        }
+                        Ok(None) => break,
+                        Err(status) => {
+                            failed = Some(SparkError::from_grpc_status(status));
+                            break;
                         }
                     }
+                },
+            }
+            if let Some(error) = failed {
+                failures += 1;
+                if failures > RESUMES_MAX || !passes(&error) {
+                    return self.explained(Err(error));
                 }
-                Some(proto::execute_plan_response::ResponseType::ExecutionProgress(now)) => {
-                    for stage in now.stages {
-                        let count = |tasks: i64| u64::try_from(tasks).unwrap_or(0);
-                        stages.insert(stage.stage_id, (count(stage.num_completed_tasks), count(stage.num_tasks)));
-                    }
-                    let sum = |of: fn(&(u64, u64)) -> u64| stages.values().map(of).sum();
-                    progress(sum(|stage| stage.0), sum(|stage| stage.1));
-                }
-                _ => {}
+            }
+            if is_empty {
+                std::thread::sleep(RESUME_PAUSE);
             }
         }
-        Ok(columns)
+        Ok(())
     }
 
     /// Stops everything that this session does.
@@ -209,8 +230,14 @@ impl Server {
     }
 }
 
+/// True for an error after which the server may be there again: those after which the clients of Spark ask again.
+fn passes(error: &SparkError) -> bool {
+    const UNAVAILABLE: i32 = 14;
+    error.grpc_code() == Some(UNAVAILABLE) || error.message().contains("INVALID_CURSOR.DISCONNECTED")
+}
+
 /// The first line of what a server says, which may be a stack of Java.
-fn first_line(error: &spark_connect_core::SparkError) -> String {
+fn first_line(error: &SparkError) -> String {
     let text = error.message();
     // The reason of a program on a worker is somewhere within the stack.
     if let Some(at) = text.find(MARKER) {

@@ -9,6 +9,7 @@
 
 #![expect(clippy::print_stdout, clippy::print_stderr, reason = "its output is how the coordinator is told")]
 
+mod answers;
 mod audit;
 mod block;
 mod collect;
@@ -106,15 +107,26 @@ fn group_all(folder: &Path, stop: &Stop) -> Result<()> {
     }
     remove_left_over(folder);
     stop.interrupts(&server);
-    if on_workers {
+    let done = if on_workers {
         job.read_classes()?;
-        return join_on_workers(&job, &exchange, (&server, stop), &mut stages);
+        join_on_workers(&job, &exchange, (&server, stop), &mut stages)
+    } else {
+        join_here(&job, &exchange, (&server, stop), &mut stages)
+    };
+    if done.is_err() {
+        // The cluster works on nothing that nobody will read.
+        server.release();
     }
-    let whole = export::export(&job, &exchange, &mut stages, (None, stop))?;
-    let grouped = group::group(&exchange, (&server, stop), &mut stages, whole)?;
+    done
+}
+
+/// The cluster groups; what is left is read back for the engine at the coordinator.
+fn join_here(job: &Job, exchange: &Exchange, (server, stop): (&Server, &Stop), stages: &mut Stages) -> Result<()> {
+    let whole = export::export(job, exchange, stages, (None, stop))?;
+    let grouped = group::group(exchange, (server, stop), stages, whole)?;
     server.release();
-    let kept = fetch::fetch(&job, &exchange, &mut stages, &grouped, stop)?;
-    audit::audit(&job, &kept)?;
+    let kept = fetch::fetch(job, exchange, stages, &grouped, stop)?;
+    audit::audit(job, &kept)?;
     exchange.remove(&job.name).with_context(|| format!("the exchange `{}` cannot be removed", exchange.url()))?;
     println!("done {} {}", kept.records(), whole.postings);
     Ok(())
