@@ -13,6 +13,7 @@
 
 #![expect(clippy::print_stdout, clippy::unwrap_used, reason = "a program that reports what it found")]
 
+use std::collections::BTreeMap;
 use std::fmt::Write as _;
 use std::fs::File;
 use std::io::{BufReader, Read};
@@ -24,8 +25,8 @@ use std::time::Instant;
 
 use cognate_fingerprint::Tag;
 use cognate_similarity::{
-    Analysis, ContentIndex, Group, Holders, Holding, Input, Level, Link, LinkFile, Monitor, Options, Run, RunInput,
-    RunRecord, RunShards, Thresholds, WriteRun, analyse_with_links, write_run,
+    Analysis, ContentIndex, Group, Holders, Holding, Input, Level, Link, LinkFile, Monitor, Options, Progress, Run,
+    RunInput, RunRecord, RunShards, Thresholds, WriteRun, analyse_with_links, write_run,
 };
 
 const RECORD_BYTES: usize = 24;
@@ -146,12 +147,33 @@ fn analyse(folder: &Path, kept: bool, memory_budget_bytes: u64, threads: usize) 
         found.iter().for_each(|link| add(&mut links, link));
         Ok(())
     };
-    let begun = Instant::now();
-    let monitor = Monitor { progress: &|_| (), cancelled: &AtomicBool::new(false) };
+    let (begun, before) = (Instant::now(), processor_seconds());
+    // Of each phase the last moment at which it told of itself.
+    let ends = Mutex::new(BTreeMap::new());
+    let progress = |now: Progress| {
+        ends.lock().unwrap().insert(now.phase, (begun.elapsed().as_secs_f64(), processor_seconds()));
+    };
+    let monitor = Monitor { progress: &progress, cancelled: &AtomicBool::new(false) };
     let analysis = analyse_with_links(&shards, &input, &options, &monitor, &sink).unwrap();
     let seconds = begun.elapsed().as_secs_f64();
+    let mut last = (0.0, before);
+    for (phase, end) in ends.into_inner().unwrap() {
+        println!(
+            "{{\"stage\":\"{phase:?}\",\"seconds\":{:.3},\"processor_seconds\":{:.2}}}",
+            end.0 - last.0,
+            end.1 - last.1
+        );
+        last = end;
+    }
     let links = *links.lock().unwrap();
     report(&analysis, links, seconds);
+}
+
+/// Processor time of this process, of all its threads. Linux counts it in hundredths of a second.
+fn processor_seconds() -> f64 {
+    let stat = std::fs::read_to_string("/proc/self/stat").unwrap();
+    let words = stat.rsplit_once(')').unwrap().1.split(' ').skip(12).take(2);
+    words.map(|word| word.parse::<u32>().unwrap()).map(f64::from).sum::<f64>() / 100.0
 }
 
 /// Adds a link to the number of links, and to what they are.
