@@ -50,6 +50,9 @@ const LADDER: [(&str, &[&str]); 18] = [
     ("cognate-integration-tests", &[]),
 ];
 
+/// What the program for Spark clusters is built from, and the product is not: beginnings of the names of crates.
+const OF_SPARK: [&str; 5] = ["apache-spark", "arrow-", "object_store", "parquet", "thrift"];
+
 /// Crates of which the tests of every other one may make use.
 const OF_TESTS: [&str; 2] = ["cognate-disk-faults", "cognate-fuzzing"];
 
@@ -220,18 +223,44 @@ fn tests_are_named_as_facts() {
     }
 }
 
+fn read_toml(name: &str) -> toml::Table {
+    std::fs::read_to_string(workspace().join(name)).unwrap().parse().unwrap()
+}
+
+/// The crates of a lock file.
+fn locked(lock: &toml::Table) -> Vec<&str> {
+    lock["package"].as_array().unwrap().iter().map(|row| row["name"].as_str().unwrap()).collect()
+}
+
+#[test]
+fn the_product_is_built_and_locked_without_the_crates_of_the_program_for_spark() {
+    let (lock, spark) = (read_toml("Cargo.lock"), read_toml("coordinator/spark/Cargo.lock"));
+    let (product, spark) = (locked(&lock), locked(&spark));
+    assert!(product.len() > 100, "{product:?}");
+    for name in OF_SPARK {
+        let is_there = |names: &[&str]| names.iter().any(|found| found.starts_with(name));
+        assert!(is_there(&spark), "the program for Spark is built from `{name}`");
+        assert!(!is_there(&product), "`{name}` is in the lock of the product");
+    }
+    // A crate of ours that only that program needs would be built with the workspace.
+    assert!(packages().iter().all(|package| package["name"] != "cognate-spark"), "a workspace of its own");
+    let ours: Vec<&&str> = spark.iter().filter(|name| name.starts_with("cognate")).collect();
+    assert_eq!(ours, [&"cognate-durable", &"cognate-fingerprint", &"cognate-similarity", &"cognate-spark"]);
+}
+
 #[test]
 fn there_is_one_provider_of_cryptography_and_nothing_that_the_rules_forbid() {
-    let read = |name: &str| std::fs::read_to_string(workspace().join(name)).unwrap().parse::<toml::Table>().unwrap();
-    let (lock, rules) = (read("Cargo.lock"), read("deny.toml"));
-    let names: Vec<&str> =
-        lock["package"].as_array().unwrap().iter().map(|row| row["name"].as_str().unwrap()).collect();
+    let (lock, rules) = (read_toml("Cargo.lock"), read_toml("deny.toml"));
+    let names = locked(&lock);
     assert!(names.contains(&"ring") && names.len() > 100, "{names:?}");
     let forbidden: Vec<&str> =
         rules["bans"]["deny"].as_array().unwrap().iter().map(|row| row["crate"].as_str().unwrap()).collect();
     assert!(["aws-lc-sys", "openssl-sys", "native-tls"].iter().all(|name| forbidden.contains(name)), "{forbidden:?}");
     let there: Vec<_> = forbidden.iter().filter(|name| names.contains(name)).collect();
     assert!(there.is_empty(), "in Cargo.lock are {there:?}");
+    let spark = read_toml("coordinator/spark/Cargo.lock");
+    let there: Vec<_> = locked(&spark).into_iter().filter(|name| forbidden.contains(name)).collect();
+    assert!(there.is_empty(), "in coordinator/spark/Cargo.lock are {there:?}");
     // Everything comes from the one registry, with its checksum.
     for row in lock["package"].as_array().unwrap() {
         let is_ours = row["name"].as_str().unwrap().starts_with("cognate");
