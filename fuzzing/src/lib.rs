@@ -9,13 +9,14 @@
 //!
 //! | variable | meaning |
 //! |---|---|
-//! | `COGNATE_FUZZ_SECONDS` | runs each target for so long; otherwise for a few hundred inputs |
+//! | `COGNATE_FUZZ_SECONDS` | runs each target for so long, and writes a line about each; otherwise for a few hundred inputs |
 //! | `COGNATE_FUZZ_SEED` | another seed than 1 |
 //! | `COGNATE_FUZZ_KEEP` | if set, inputs with new answers are added to the corpus |
 
 mod mutate;
 
 use std::collections::HashSet;
+use std::io::Write as _;
 use std::panic::AssertUnwindSafe;
 use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
@@ -75,7 +76,7 @@ struct Run<'a, T> {
 
 impl<T: FnMut(&[u8]) -> String> Run<'_, T> {
     fn run(mut self, corpus: &Path, valid: &[Vec<u8>]) -> Ran {
-        let before = resident_bytes();
+        let (before, began) = (resident_bytes(), Instant::now());
         let mut kept = 0;
         for path in files(corpus) {
             let input = std::fs::read(&path).expect("the corpus can be read");
@@ -104,6 +105,17 @@ impl<T: FnMut(&[u8]) -> String> Run<'_, T> {
         }
         let grown = resident_bytes().saturating_sub(before);
         assert!(grown < BYTES_MAX, "{}: it grew by {grown} bytes, seed {}", self.name, self.seed);
+        if self.until.is_some() {
+            let (seconds, answers) = (began.elapsed().as_secs(), self.answers.len());
+            // Written past the harness, which keeps the output of a test that passes.
+            let _ = writeln!(
+                std::io::stderr(),
+                "{}: {} inputs of seed {} in {seconds} s, {answers} different answers",
+                self.name,
+                self.inputs,
+                self.seed
+            );
+        }
         Ran { inputs: self.inputs, answers: self.answers.len() }
     }
 
