@@ -98,8 +98,7 @@ impl Indexes {
             return Ok(false);
         }
         tracing::info!(path = %path.display(), batches = row.committed_sequence, sealed = row.sealed_sequence, "a segment was taken over");
-        self.store.put_index(id, &row)?;
-        self.rebuild_runs(id)?;
+        self.put_with_runs(id, row)?;
         Ok(true)
     }
 

@@ -41,7 +41,11 @@ impl Indexes {
 
     /// Rebuilds the runs of an index from its segment.
     pub fn rebuild_runs(&self, id: IndexId) -> Result<(), Error> {
-        let mut row = self.row(id)?;
+        self.put_with_runs(id, self.row(id)?)
+    }
+
+    /// Writes the runs of an index from its segment, and then its row. A row without its runs would be an index in which nothing is found.
+    pub(super) fn put_with_runs(&self, id: IndexId, mut row: IndexRow) -> Result<(), Error> {
         let first = next_run(&row);
         row.runs.clear();
         let mut replay = Replay::new(&self.segment_path(id), row.chunk_bytes_max);

@@ -1,5 +1,5 @@
-//! Rebuilds the store from the journal and the segments: by itself if it is damaged, gone, or does not follow from
-//! them, and on request.
+//! Rebuilds the store from the journal and the segments: by itself if it is damaged, gone, of an earlier version, or does not
+//! follow from them, and on request.
 //!
 //! There is no other way of making it than of opening it: an open store takes from the journal and the segments what it
 //! lacks, and an empty one lacks everything.
@@ -34,7 +34,7 @@ pub struct Rebuilt {
     pub batches: u64,
 }
 
-/// Opens the state. A store that is damaged, gone or ahead of the journal is rebuilt first; the old one is moved away.
+/// Opens the state. A store that is damaged, gone or of an earlier version is rebuilt first; the old one is moved away.
 pub fn open(state_dir: &Path, config: IndexesConfig) -> Result<(Arc<Store>, Arc<Indexes>), Error> {
     let folder = state_dir.join("store");
     if !is_there(&folder)? && has_records(state_dir)? {
@@ -49,6 +49,12 @@ fn open_or_make(state_dir: &Path, config: IndexesConfig) -> Result<(Arc<Store>, 
         Err(Error::Corrupt { path, detail }) if path == folder => {
             let aside = move_away(&folder, "corrupt", config.clock)?;
             tracing::error!(path = %path.display(), detail, aside = %aside.display(), "the store is damaged and is rebuilt from the journal and the segments");
+            open_store(state_dir, config.durable)?
+        }
+        // There is no other migration: an older layout is made again from the record. If that is cut off, the next start goes on.
+        Err(Error::OtherVersion { path, found, known }) if path == folder && found < known => {
+            let aside = move_away(&folder, "before-upgrade", config.clock)?;
+            tracing::info!(path = %path.display(), found, known, aside = %aside.display(), "an earlier version wrote the store, which is made again from the journal and the segments");
             open_store(state_dir, config.durable)?
         }
         opened => opened?,

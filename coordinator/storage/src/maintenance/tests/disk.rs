@@ -295,3 +295,65 @@ fn after_a_loss_of_power_at_any_moment_everything_acknowledged_is_there_and_the_
         &failures[..failures.len().min(5)]
     );
 }
+
+/// A state at its end, with a store that an earlier version wrote.
+fn of_an_earlier_version() -> tempfile::TempDir {
+    let folder = folder();
+    let opened = open(folder.path()).unwrap();
+    live(&opened, &mut Acknowledged::default(), &mut |_| {}).unwrap();
+    opened.store.make_earlier().unwrap();
+    drop(opened);
+    folder
+}
+
+/// Names of earlier stores that were kept.
+fn earlier_stores(state: &Path) -> usize {
+    let names = std::fs::read_dir(state).unwrap().map(|entry| entry.unwrap().file_name());
+    names.filter(|name| name.to_string_lossy().starts_with("store.before-upgrade-")).count()
+}
+
+#[test]
+fn an_upgrade_that_is_cut_off_at_any_moment_is_finished_by_the_next_start() {
+    let expected = undisturbed();
+    let state = of_an_earlier_version();
+    let recording = cognate_disk_faults::record(state.path()).unwrap();
+    drop(open(state.path()).unwrap());
+    assert_eq!(earlier_stores(state.path()), 1, "the earlier store is kept");
+    let left = recording.finish();
+    let seed = 20;
+    for cut in left.sample(states(), seed) {
+        let folder = folder();
+        cut.write_to(folder.path()).unwrap();
+        let opened = open(folder.path()).unwrap_or_else(|error| panic!("seed {seed}, {}: {error}", cut.description));
+        assert_eq!(outcome(&opened), expected, "seed {seed}, {}", cut.description);
+        drop(opened);
+        // It is finished: another start upgrades nothing.
+        let before = earlier_stores(folder.path());
+        assert_eq!(outcome(&open(folder.path()).unwrap()), expected);
+        assert_eq!(earlier_stores(folder.path()), before, "seed {seed}, {}", cut.description);
+    }
+}
+
+#[test]
+fn whatever_call_to_the_disk_fails_during_an_upgrade_the_next_start_finishes_it() {
+    let expected = undisturbed();
+    let mut fired = 0;
+    for operation in CALLS {
+        for number in numbers() {
+            let state = of_an_earlier_version();
+            let fault =
+                Fault { operation, files: errors::below(state.path(), "*"), number, error: 28, disk: Disk::Recovers };
+            let injection = inject(fault.clone());
+            close(open(state.path()));
+            let has_fired = injection.fired() > 0;
+            drop(injection);
+            let opened = open(state.path()).unwrap_or_else(|error| panic!("{fault}: {error}"));
+            assert_eq!(outcome(&opened), expected, "{fault}");
+            if !has_fired {
+                break;
+            }
+            fired += 1;
+        }
+    }
+    assert!(fired > 10, "{fired} calls failed");
+}
