@@ -5,6 +5,7 @@
 
 #![allow(clippy::unwrap_used, reason = "a test that cannot go on has failed")]
 
+pub mod advisories;
 pub mod binary;
 pub mod browser;
 pub mod browser_sources;

@@ -1,5 +1,6 @@
 //! The rules of the house that a machine can check: who may import whom, and how files look.
 
+mod dependencies;
 mod modules;
 
 use std::collections::{BTreeMap, BTreeSet};
