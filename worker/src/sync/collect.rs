@@ -3,8 +3,8 @@
 use std::collections::HashSet;
 use std::io;
 use std::sync::atomic::Ordering;
-use std::sync::mpsc::Receiver;
-use std::time::{SystemTime, UNIX_EPOCH};
+use std::sync::mpsc::{Receiver, RecvTimeoutError};
+use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
 use cognate_fingerprint::View;
 use cognate_proto::batch::{DocumentRow, DocumentState};
@@ -28,6 +28,10 @@ use crate::records::cache::known::{KnownDocument, LastSync};
 use crate::records::sent_state::SentState;
 use crate::records::stamp::Stamp;
 use crate::sending::push::Push;
+
+/// A wait for the readers after which what they have read is remembered. One large document may take them hours, and a process that is
+/// killed in that time begins with this document and not with those before it.
+const REMEMBER_AFTER: Duration = Duration::from_secs(1);
 
 /// The collector of one attempt.
 pub(super) struct Collector<'a> {
@@ -93,7 +97,15 @@ impl<'a> Collector<'a> {
     /// Takes outcomes until the readers have finished.
     pub(super) fn collect_all(&mut self, outcomes: Receiver<io::Result<Vec<Outcome>>>) -> Result<(), Stopped> {
         let SyncContext { records, counters, cancelled, .. } = self.context;
-        for group in outcomes {
+        loop {
+            let group = match outcomes.recv_timeout(REMEMBER_AFTER) {
+                Ok(group) => group,
+                Err(RecvTimeoutError::Timeout) => {
+                    self.memory.flush_unwritten();
+                    continue;
+                }
+                Err(RecvTimeoutError::Disconnected) => return Ok(()),
+            };
             if cancelled.load(Ordering::Relaxed) {
                 return Err(SyncError::Cancelled.into());
             }
@@ -102,7 +114,6 @@ impl<'a> Collector<'a> {
             }
             counters.sent_bytes.store(self.sender.sent_bytes(), Ordering::Relaxed);
         }
-        Ok(())
     }
 
     /// Removes what is gone, sends the last batch, and seals the index.

@@ -93,6 +93,13 @@ impl<'a> Memory<'a> {
         self.changes.clear();
     }
 
+    /// The same, if there is anything to write.
+    pub(super) fn flush_unwritten(&mut self) {
+        if !self.changes.is_empty() {
+            self.flush();
+        }
+    }
+
     /// Ends a sealed sync; `last` is its outcome if it was a sync of the complete repository.
     pub(super) fn finish(&self, last: Option<LastSync>) {
         if let Some(cache) = self.cache {

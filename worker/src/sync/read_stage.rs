@@ -28,6 +28,9 @@ use crate::records::cache::known::{KnownDocument, MethodResult, StoredPart};
 use crate::records::stamp::Stamp;
 use crate::records::store::Records;
 
+/// Size of a document that takes long enough to read for what was read before it to be remembered first.
+const LARGE_BYTES: u64 = 16 << 20;
+
 /// Everything that the stages of one sync share.
 #[derive(Clone, Copy)]
 pub(super) struct SyncContext<'a> {
@@ -142,20 +145,47 @@ pub(super) fn read_entries(
     loop {
         let Ok(group) = entries.lock().expect("readers do not panic").recv() else { return };
         context.counters.entries_seen.fetch_add(group.len() as u64, Ordering::Relaxed);
-        let read: io::Result<Vec<Outcome>> =
-            group.into_iter().map(|entry| read_entry(context, &mut reader, entry)).collect();
-        let failed = read.is_err();
-        if outcomes.send(read).is_err() || failed {
+        let mut read = Vec::with_capacity(group.len());
+        for entry in group {
+            let walked = walked(context, &reader, &entry);
+            let is_large = matches!(walked, Some(Walked::File(stamp)) if stamp.length_bytes >= LARGE_BYTES);
+            // What was read before a large document is remembered while that one is read: a stop costs only the large one.
+            if is_large && !read.is_empty() && outcomes.send(Ok(std::mem::take(&mut read))).is_err() {
+                return;
+            }
+            match read_entry(context, &mut reader, entry, walked) {
+                Ok(outcome) => read.push(outcome),
+                Err(error) => {
+                    let _ = outcomes.send(Err(error));
+                    return;
+                }
+            }
+        }
+        if outcomes.send(Ok(read)).is_err() {
             return;
         }
     }
 }
 
-fn read_entry(context: SyncContext<'_>, reader: &mut Reader<'_>, entry: Entry) -> io::Result<Outcome> {
+/// The metadata of a document now. Without a cache nothing is remembered, and the metadata decides on nothing.
+fn walked(context: SyncContext<'_>, reader: &Reader<'_>, entry: &Entry) -> Option<Walked> {
+    let (Entry::Document(path), Some(_)) = (entry, context.cache) else { return None };
+    Some(match reader.tools.root.stat(path) {
+        Ok(stat) => Walked::File(Stamp::of(&stat)),
+        Err(error) => Walked::Unreadable(state_of(&error)),
+    })
+}
+
+fn read_entry(
+    context: SyncContext<'_>,
+    reader: &mut Reader<'_>,
+    entry: Entry,
+    walked: Option<Walked>,
+) -> io::Result<Outcome> {
     let (path, result) = match entry {
         Entry::Unreadable(path, state) => (path, DocumentResult::Failed(state)),
         Entry::Document(path) => {
-            let result = read_document(context, reader, &path)?;
+            let result = read_document(context, reader, &path, walked)?;
             (path, result)
         }
     };
@@ -163,14 +193,14 @@ fn read_entry(context: SyncContext<'_>, reader: &mut Reader<'_>, entry: Entry) -
 }
 
 /// Executes the first step of the plan for one document.
-fn read_document(context: SyncContext<'_>, reader: &mut Reader<'_>, path: &DocumentPath) -> io::Result<DocumentResult> {
+fn read_document(
+    context: SyncContext<'_>,
+    reader: &mut Reader<'_>,
+    path: &DocumentPath,
+    walked: Option<Walked>,
+) -> io::Result<DocumentResult> {
     let rules = ReadRules { selection: &context.job.selection, refines: context.chosen.is_some() };
-    // Without a cache nothing is remembered, and the metadata decides on nothing.
-    let Some(cache) = context.cache else { return read(context, &rules, reader, path, None) };
-    let walked = match reader.tools.root.stat(path) {
-        Ok(stat) => Walked::File(Stamp::of(&stat)),
-        Err(error) => Walked::Unreadable(state_of(&error)),
-    };
+    let (Some(cache), Some(walked)) = (context.cache, walked) else { return read(context, &rules, reader, path, None) };
     let known = cache.get(&context.job.repository, path);
     let remembered = known.as_ref().map(|known| CachedDocument { context, cache, path, known });
     match rules.step(path, remembered.as_ref(), walked) {
