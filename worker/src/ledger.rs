@@ -12,9 +12,17 @@
 mod chain;
 pub mod count;
 mod entry;
+#[cfg(test)]
+mod interleavings;
 pub mod read;
 pub mod summary;
+mod turns;
 mod writer;
+
+/// The locks of `turns`.
+mod sync {
+    pub(super) use std::sync::{Mutex, MutexGuard};
+}
 
 pub use self::entry::{Entry, IndexEntry, Kind, Totals};
 pub use self::writer::{Ledger, LedgerError};

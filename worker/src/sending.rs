@@ -4,11 +4,23 @@
 //! - [`outgoing`]: one stream of messages.
 //! - [`connection`]: the calls of the coordinator.
 //! - [`push`]: one push of an index, with its window and its acknowledgements.
+//! - [`window`]: the bytes of a push that may be under way.
 //! - [`backoff`]: the waits between attempts.
 
 pub(crate) mod backoff;
 pub(crate) mod connection;
 pub(crate) mod dry_run_file;
+#[cfg(test)]
+mod interleavings;
 pub(crate) mod outgoing;
 pub(crate) mod push;
 pub(crate) mod send_log;
+#[cfg(test)]
+mod tests;
+mod window;
+
+/// The credit of `window`.
+mod sync {
+    pub(super) use std::sync::Arc;
+    pub(super) use std::sync::atomic::{AtomicU64, Ordering};
+}

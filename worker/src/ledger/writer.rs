@@ -4,7 +4,6 @@ use std::fs::{File, OpenOptions};
 use std::io;
 use std::os::unix::fs::{FileExt as _, OpenOptionsExt as _};
 use std::path::{Path, PathBuf};
-use std::sync::{Mutex, MutexGuard};
 use std::time::{SystemTime, UNIX_EPOCH};
 
 use cognate_durable::log::Log;
@@ -14,22 +13,31 @@ use prost::Message as _;
 use super::chain::{FORMAT, Head, saved_head};
 use super::entry::{Entry, IndexEntry, Kind, Totals};
 use super::read::{Damage, Entries};
+use super::turns::{Files, Turns};
 
 /// The open ledger of a running site.
 pub struct Ledger {
     path: PathBuf,
     clock: fn() -> SystemTime,
-    inner: Mutex<Inner>,
-    /// Those of all entries that are written, for who does not wait until the next one is.
-    totals: Mutex<Totals>,
+    turns: Turns<LedgerFiles>,
 }
 
-struct Inner {
+struct LedgerFiles {
     log: Log,
     head_file: File,
-    totals: Totals,
-    /// A write failed, for this reason. The end of the file is unknown, so nothing may be sent any more.
-    failed: Option<String>,
+}
+
+impl Files for LedgerFiles {
+    fn append(&mut self, entry: &Entry) -> io::Result<()> {
+        self.log.append(&entry.encode_to_vec()).map_err(io::Error::from)
+    }
+
+    fn sync(&mut self, last: u64) -> io::Result<()> {
+        self.log.sync()?;
+        // The head is not synced: an old head only makes the next start read more entries.
+        let head = Head { number: last, place: self.log.place() };
+        self.head_file.write_all_at(head.to_text().as_bytes(), 0)
+    }
 }
 
 /// The reason why a ledger cannot be used.
@@ -88,12 +96,11 @@ impl Ledger {
         }
         let totals = entries.totals();
         log.resume(entries.head().place).map_err(unwritable)?;
-        let inner = Inner { log, head_file, totals, failed: None };
-        let ledger = Ledger { path: path.clone(), clock, inner: Mutex::new(inner), totals: Mutex::new(totals) };
+        let ledger = Ledger { path: path.clone(), clock, turns: Turns::new(LedgerFiles { log, head_file }, totals) };
         ledger.sync()?;
         if known.is_none() {
             // From now on there is a head, so that what a loss of power left is never taken for damage.
-            let head = ledger.inner().head_file.sync_all();
+            let head = ledger.turns.with_files(|files| files.head_file.sync_all());
             head.and_then(|()| sync_folder(state_dir)).map_err(|source| ledger.unwritable(source))?;
         }
         Ok(ledger)
@@ -114,20 +121,18 @@ impl Ledger {
         if durable {
             crate::failpoint!("worker.before_ledger");
         }
-        let mut inner = self.inner();
         let message_bytes = encoded.len() as u64;
-        let entry = Entry {
-            number: inner.totals.messages + 1,
+        let entry = |before: Totals| Entry {
+            number: before.messages + 1,
             utc_ms: i64::try_from(now.as_millis()).unwrap_or(i64::MAX),
             kind: kind.into(),
             destination: destination.to_owned(),
             message_bytes,
             digest,
-            bytes_so_far: inner.totals.bytes + message_bytes,
+            bytes_so_far: before.bytes + message_bytes,
             index,
         };
-        inner.append(&entry, durable).map_err(|source| self.unwritable(source))?;
-        *self.shown() = inner.totals;
+        self.turns.record(durable, entry).map_err(|source| self.unwritable(source))?;
         if durable {
             crate::failpoint!("worker.after_ledger");
         }
@@ -139,20 +144,12 @@ impl Ledger {
     /// # Errors
     /// If the sync fails. Nothing may be sent after that.
     pub fn sync(&self) -> Result<(), LedgerError> {
-        self.inner().sync().map_err(|source| self.unwritable(source))
+        self.turns.sync().map_err(|source| self.unwritable(source))
     }
 
     /// Sums over all entries.
     pub fn totals(&self) -> Totals {
-        *self.shown()
-    }
-
-    fn shown(&self) -> MutexGuard<'_, Totals> {
-        self.totals.lock().expect("no code panics while it holds this lock")
-    }
-
-    fn inner(&self) -> MutexGuard<'_, Inner> {
-        self.inner.lock().expect("no code panics while it holds this lock")
+        self.turns.totals()
     }
 
     fn unwritable(&self, source: io::Error) -> LedgerError {
@@ -170,43 +167,6 @@ impl Drop for Ledger {
     fn drop(&mut self) {
         // Entries that had to be durable are already synced; this only shortens the next start.
         let _ = self.sync();
-    }
-}
-
-impl Inner {
-    fn append(&mut self, entry: &Entry, durable: bool) -> io::Result<()> {
-        self.check()?;
-        // If a part of the entry is left, the next start removes it.
-        let appended = self.log.append(&entry.encode_to_vec()).map_err(io::Error::from);
-        self.kept(appended)?;
-        self.totals = Totals { messages: entry.number, bytes: entry.bytes_so_far };
-        if durable { self.sync() } else { Ok(()) }
-    }
-
-    fn sync(&mut self) -> io::Result<()> {
-        self.check()?;
-        // After a failed sync the state of the disk is unknown, and a second sync could hide the failure.
-        let synced = self.log.sync();
-        self.kept(synced)?;
-        // The head is not synced: an old head only makes the next start read more entries.
-        let head = Head { number: self.totals.messages, place: self.log.place() };
-        let written = self.head_file.write_all_at(head.to_text().as_bytes(), 0);
-        self.kept(written)
-    }
-
-    fn check(&self) -> io::Result<()> {
-        match &self.failed {
-            Some(reason) => Err(io::Error::other(format!("an earlier entry could not be written: {reason}"))),
-            None => Ok(()),
-        }
-    }
-
-    /// Remembers why a write failed.
-    fn kept(&mut self, result: io::Result<()>) -> io::Result<()> {
-        if let Err(error) = &result {
-            self.failed = Some(error.to_string());
-        }
-        result
     }
 }
 

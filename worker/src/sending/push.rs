@@ -3,14 +3,12 @@
 //! The answers of the coordinator are checked against what was sent: an acknowledgement of something else, or one that
 //! goes back, ends the session. Silence ends a push, slowness does not.
 
-use std::collections::VecDeque;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::time::{Duration, Instant};
 
 use cognate_proto::batch::body_digest;
 use cognate_proto::index_digest::IndexDigest;
-use cognate_proto::limits::{WINDOW_BATCHES, WINDOW_BYTES};
 use cognate_proto::v1::push_request::Message as Up;
 use cognate_proto::v1::push_response::Message as Down;
 use cognate_proto::v1::{Batch, OpenIndex, PushRequest, PushResponse, Seal};
@@ -22,6 +20,7 @@ use tonic::Status;
 
 use super::connection::Connection;
 use super::outgoing::Outgoing;
+use super::window::Window;
 use crate::ledger::{IndexEntry, LedgerError};
 
 /// Longest silence of the coordinator while this site waits for it.
@@ -48,18 +47,11 @@ pub(crate) struct Push {
     runtime: tokio::runtime::Handle,
     requests: Outgoing<PushRequest>,
     responses: mpsc::Receiver<Result<PushResponse, Status>>,
-    credit: Arc<AtomicU64>,
     cancelled: Arc<AtomicBool>,
     /// The index, as the ledger names it.
     index: IndexEntry,
-    /// The batches under way: number and size in bytes.
-    under_way: VecDeque<(u64, u64)>,
-    under_way_bytes: u64,
-    window_bytes: u64,
+    window: Window,
     sent_bytes: u64,
-    /// The last batch that is durable at the coordinator.
-    committed: u64,
-    last_sent: u64,
 }
 
 /// The state of the index at the coordinator.
@@ -110,7 +102,6 @@ impl Push {
             runtime: link.runtime.clone(),
             requests,
             responses,
-            credit: Arc::clone(&link.credit),
             cancelled: Arc::clone(&link.cancelled),
             index: IndexEntry {
                 repository: open.repository.clone(),
@@ -119,21 +110,15 @@ impl Push {
                 scope: open.scope.clone(),
                 ..IndexEntry::default()
             },
-            under_way: VecDeque::new(),
-            under_way_bytes: 0,
-            window_bytes: WINDOW_BYTES,
+            window: Window::new(Arc::clone(&link.credit)),
             sent_bytes: 0,
-            committed: 0,
-            last_sent: 0,
         };
         push.send(Up::Open(open), IndexEntry::default())?;
         match push.wait_for(OPENING_MAX)? {
             Down::Opened(opened) => {
                 let root = IndexDigest::from_bytes(&opened.index_digest)
                     .ok_or_else(|| unexpected("a digest of another length"))?;
-                // A coordinator may request a smaller window, but not a larger one than this site has memory for.
-                push.window_bytes = opened.window_bytes.clamp(1, WINDOW_BYTES);
-                (push.committed, push.last_sent) = (opened.committed_sequence, opened.committed_sequence);
+                push.window.open(opened.window_bytes, opened.committed_sequence);
                 Ok((push, Opened { committed_sequence: opened.committed_sequence, root }))
             }
             _ => Err(unexpected("no answer to the opening")),
@@ -151,13 +136,11 @@ impl Push {
         while let Some(message) = self.poll()? {
             self.take_ack(&message)?;
         }
-        while !self.under_way.is_empty() && self.is_full(body_bytes) {
+        while self.window.is_full(body_bytes) {
             let message = self.wait()?;
             self.take_ack(&message)?;
         }
-        self.under_way.push_back((sequence, body_bytes));
-        self.under_way_bytes += body_bytes;
-        self.last_sent = sequence;
+        self.window.send(sequence, body_bytes);
         let digest = body_digest(&body).to_vec();
         let index = IndexEntry {
             sequence,
@@ -171,11 +154,6 @@ impl Push {
         self.send(Up::Batch(Batch { sequence, digest, body }), index)?;
         crate::failpoint!("worker.after_send");
         Ok(())
-    }
-
-    fn is_full(&self, body_bytes: u64) -> bool {
-        let window_bytes = self.window_bytes.min(self.credit.load(Ordering::Relaxed));
-        self.under_way_bytes + body_bytes > window_bytes || self.under_way.len() >= WINDOW_BATCHES
     }
 
     /// Ends the push, and waits until the coordinator has closed the index.
@@ -213,17 +191,7 @@ impl Push {
         if !ack.unknown_contents.is_empty() {
             return Err(PushError::UnknownContents);
         }
-        if ack.committed_sequence > self.last_sent {
-            return Err(unexpected("an acknowledgement of what was not sent"));
-        }
-        if ack.committed_sequence < self.committed {
-            return Err(unexpected("an acknowledgement that takes an earlier one back"));
-        }
-        self.committed = ack.committed_sequence;
-        while self.under_way.front().is_some_and(|(sequence, _)| *sequence <= ack.committed_sequence) {
-            let (_, body_bytes) = self.under_way.pop_front().expect("looked at above");
-            self.under_way_bytes -= body_bytes;
-        }
+        self.window.acknowledge(ack.committed_sequence).map_err(unexpected)?;
         crate::failpoint!("worker.after_ack");
         Ok(())
     }

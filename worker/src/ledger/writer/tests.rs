@@ -130,7 +130,8 @@ fn after_a_failed_write_every_write_fails() {
     let folder = tempfile::tempdir().unwrap();
     let ledger = Ledger::open(folder.path(), clock).unwrap();
     let no_entry_fits = Format { record_bytes_max: 0, ..FORMAT };
-    ledger.inner().log = Log::open(&folder.path().join("ledger"), no_entry_fits, PRIVATE, true).unwrap();
+    let log = Log::open(&folder.path().join("ledger"), no_entry_fits, PRIVATE, true).unwrap();
+    ledger.turns.with_files(|files| files.log = log);
     for _ in 0..2 {
         let error = ledger.record(Kind::Hello, "hub", &KeepAlive {}, None).unwrap_err().to_string();
         assert!(error.contains("nothing is sent"), "{error}");
