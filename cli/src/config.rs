@@ -194,6 +194,8 @@ pub(crate) struct PolicyEntry {
     pub(crate) mass_removals: bool,
     /// If set, the EDRM hash of a message id, which no key protects, may leave.
     pub(crate) message_id_hashes: bool,
+    /// If set, the messages with hashes are filled up with zeros, so that their sizes tell less.
+    pub(crate) pad_messages: bool,
     /// Kinds of hashes of entire files that the site stores (`md5`, `sha1`, `sha256`), so that it can be searched for known
     /// files. They never leave the site.
     pub(crate) file_hashes: Vec<String>,
@@ -274,6 +276,7 @@ impl Default for PolicyEntry {
             follow_symlinks: false,
             mass_removals: false,
             message_id_hashes: false,
+            pad_messages: false,
             file_hashes: Vec::new(),
             times: "exact".into(),
             hours: String::new(),

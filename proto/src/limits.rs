@@ -14,6 +14,8 @@ pub const CONTENT_CHUNKS_MAX: usize = 8192;
 pub const BATCH_PATH_BYTES_MAX: usize = 1024 * 1024;
 /// Bytes of batches that may be sent and not yet durable: after a crash, so many are sent again.
 pub const WINDOW_BYTES: u64 = 4 * 1024 * 1024;
+/// The messages of a push are made multiples of this by a site that hides their sizes.
+pub const PADDED_BYTES: usize = 64 * 1024;
 /// Batches that may be sent and not yet durable.
 pub const WINDOW_BATCHES: usize = 64;
 /// The longest path of a document, in bytes.
@@ -45,7 +47,7 @@ pub const ROW_BYTES_MAX: usize = PATH_BYTES_MAX + 64;
 
 const _: () = assert!(BATCH_BODY_BYTES_TARGET + CONTENT_CHUNKS_MAX * 24 + ROW_BYTES_MAX < BATCH_BODY_BYTES_MAX);
 const _: () = assert!(SKETCH_BYTES_MAX < ROW_BYTES_MAX);
-const _: () = assert!(BATCH_BODY_BYTES_MAX < MESSAGE_BYTES_MAX);
+const _: () = assert!(BATCH_BODY_BYTES_MAX + 2 * PADDED_BYTES < MESSAGE_BYTES_MAX);
 const _: () = assert!((BATCH_BODY_BYTES_MAX as u64) * 2 < WINDOW_BYTES);
 /// Addresses that an invitation or a credential may name.
 pub const ADDRESSES_MAX: usize = 16;

@@ -151,6 +151,11 @@ const ALLOWED: &[(&str, &str, &str)] = &[
     ("OpenIndex.scope", "the digest over the contents that a refinement chose", "16 bytes or none"),
     ("Opened.index_digest", "the multiset hash of an index", "32 bytes"),
     ("Profile.name", "the name of a profile", "64 bytes, letters and digits"),
+    (
+        "PushRequest.padding",
+        "zeros, so that the size of a message tells less; refused if one of them is none",
+        "64 KiB and a few bytes",
+    ),
     ("ReceivedIndex.head", "a chain over the digests of batches", "32 bytes"),
     ("ReceivedIndex.method_id", "the digest of method, parameters and key fingerprint", "16 bytes"),
     ("ReceivedIndex.repository", "the name of a repository", "64 bytes, letters and digits"),

@@ -110,7 +110,7 @@ fn any_message_is_valid_or_refused() {
     let measure = v1::MeasureAnswer::default();
     let refinement = v1::Refinement { contents: 3, ..v1::Refinement::default() };
     let open = v1::OpenIndex { assignment: 7, repository: "main".to_owned(), ..v1::OpenIndex::default() };
-    let push = v1::PushRequest { message: Some(v1::push_request::Message::Open(open)) };
+    let push = v1::PushRequest { message: Some(v1::push_request::Message::Open(open)), ..v1::PushRequest::default() };
     let seeds = [
         of_kind(0, &v1::ScanOptions { refine: Some(v1::Refine::default()), ..v1::ScanOptions::default() }),
         of_kind(1, &v1::Refine::default()),

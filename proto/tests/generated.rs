@@ -22,6 +22,7 @@ fn generated_code_matches_the_proto_files() {
         .out_dir(&fresh)
         .build_transport(false)
         .bytes(".cognate.v1.Batch.body")
+        .bytes(".cognate.v1.PushRequest.padding")
         .compile_fds(descriptors)
         .unwrap();
     let generated = std::fs::read_to_string(fresh.join("cognate.v1.rs")).unwrap();

@@ -61,6 +61,7 @@ pub fn run(
             connection: Connection::dry_run(Arc::clone(file)),
             credit: Arc::new(AtomicU64::new(WINDOW_BYTES)),
             cancelled: Arc::clone(cancelled),
+            pads: site.offer.policy.pad_messages,
         };
         let counters = Counters::default();
         let outcome = site.syncs.sync(&job, None, &link, &counters)?;
@@ -151,7 +152,7 @@ mod tests {
 
     fn file() -> Vec<u8> {
         let attach = |message| frame(&AttachRequest { message: Some(message) });
-        let push = |message| frame(&PushRequest { message: Some(message) });
+        let push = |message| frame(&PushRequest { message: Some(message), ..PushRequest::default() });
         let hello = AttachUp::Hello(Hello { software: "1".into(), ..Hello::default() });
         let open = PushUp::Open(OpenIndex { repository: "kb".into(), ..OpenIndex::default() });
         let seal = PushUp::Seal(Seal { sequence: 1, ..Seal::default() });

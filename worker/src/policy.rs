@@ -55,6 +55,8 @@ pub struct Policy {
     pub mass_removals: bool,
     /// If set, the EDRM hash of a message id is sent.
     pub message_id_hashes: bool,
+    /// If set, the messages of a push are filled up with zeros, so that their sizes tell less.
+    pub pad_messages: bool,
     /// The kinds of hashes of complete files that this site stores for queries by hashes. They never leave the site.
     pub file_hashes: HashKinds,
     /// The precision of the times that are sent.
@@ -128,6 +130,7 @@ impl Policy {
             follow_symlinks: true,
             mass_removals: true,
             message_id_hashes: true,
+            pad_messages: false,
             file_hashes: HashKinds::NONE,
             times: Times::Exact,
             hours: None,

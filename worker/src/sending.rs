@@ -5,6 +5,7 @@
 //! - [`connection`]: the calls of the coordinator.
 //! - [`push`]: one push of an index, with its window and its acknowledgements.
 //! - [`window`]: the bytes of a push that may be under way.
+//! - [`padding`]: zeros that hide the size of a message.
 //! - [`backoff`]: the waits between attempts.
 
 pub(crate) mod backoff;
@@ -13,6 +14,7 @@ pub(crate) mod dry_run_file;
 #[cfg(test)]
 mod interleavings;
 pub(crate) mod outgoing;
+mod padding;
 pub(crate) mod push;
 pub(crate) mod send_log;
 #[cfg(test)]

@@ -184,6 +184,7 @@ fn policy(entry: &PolicyEntry) -> Result<Policy, (&'static str, String)> {
         plain_indexes: entry.plain_indexes,
         term_vectors: entry.term_vectors,
         message_id_hashes: entry.message_id_hashes,
+        pad_messages: entry.pad_messages,
         file_hashes: entry
             .file_hashes
             .iter()

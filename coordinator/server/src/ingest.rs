@@ -9,7 +9,7 @@ use std::sync::Arc;
 use std::time::Instant;
 
 use cognate_fingerprint::MethodId;
-use cognate_proto::limits::WINDOW_BYTES;
+use cognate_proto::limits::{PADDED_BYTES, WINDOW_BYTES};
 use cognate_proto::name::SiteName;
 use cognate_proto::v1::push_request::Message as Up;
 use cognate_proto::v1::push_response::Message as Down;
@@ -70,12 +70,16 @@ pub(crate) async fn serve(push: Push, writer: IndexWriter, mut requests: Streami
             () = live.ended() => break,
         };
         match message {
-            Ok(Some(PushRequest { message: Some(message) })) => {
+            Ok(Some(PushRequest { message: Some(message), padding })) => {
+                if let Err(refused) = check_padding(&padding) {
+                    let _ = answers.send(Err(refused)).await;
+                    break;
+                }
                 if queue.send(message).await.is_err() {
                     break;
                 }
             }
-            Ok(Some(PushRequest { message: None })) => {
+            Ok(Some(PushRequest { message: None, .. })) => {
                 let _ = answers.send(Err(Status::invalid_argument("an empty message"))).await;
                 break;
             }
@@ -85,6 +89,14 @@ pub(crate) async fn serve(push: Push, writer: IndexWriter, mut requests: Streami
     }
     drop(queue);
     let _ = taking_in.await;
+}
+
+/// Checks what a message was filled up with: with anything but zeros it could say something.
+pub(crate) fn check_padding(padding: &[u8]) -> Result<(), Status> {
+    if padding.len() > 2 * PADDED_BYTES || padding.iter().any(|byte| *byte != 0) {
+        return Err(Status::invalid_argument("a message is filled up with something else than a few zeros"));
+    }
+    Ok(())
 }
 
 /// A push that goes on.

@@ -78,9 +78,10 @@ impl Worker for WorkerService {
     async fn push(&self, request: Request<Streaming<PushRequest>>) -> Result<Response<Self::PushStream>, Status> {
         let site = site_of(&request)?;
         let mut requests = request.into_inner();
-        let Some(PushRequest { message: Some(PushUp::Open(open)) }) = first(&mut requests).await? else {
+        let Some(PushRequest { message: Some(PushUp::Open(open)), padding }) = first(&mut requests).await? else {
             return Err(Status::invalid_argument("a push begins by opening an index"));
         };
+        ingest::check_padding(&padding)?;
         let method_id =
             spec::method_id(&open.method_id).map_err(|error| Status::invalid_argument(error.to_string()))?;
         let purpose = self.sessions.purpose(&site, &open, method_id)?;

@@ -665,6 +665,9 @@ pub struct ResultNotice {
 }
 #[derive(Clone, PartialEq, Eq, Hash, ::prost::Message)]
 pub struct PushRequest {
+    /// Zeros, so that the message has a multiple of 64 KiB: where the site's policy asks for it, its size tells less.
+    #[prost(bytes = "bytes", tag = "4")]
+    pub padding: ::prost::bytes::Bytes,
     #[prost(oneof = "push_request::Message", tags = "1, 2, 3")]
     pub message: ::core::option::Option<push_request::Message>,
 }

@@ -20,6 +20,7 @@ use tonic::Status;
 
 use super::connection::Connection;
 use super::outgoing::Outgoing;
+use super::padding::pad;
 use super::window::Window;
 use crate::ledger::{IndexEntry, LedgerError};
 
@@ -40,6 +41,8 @@ pub(crate) struct PushLink {
     /// Number of bytes that may be under way, by the coordinator's last credit.
     pub(crate) credit: Arc<AtomicU64>,
     pub(crate) cancelled: Arc<AtomicBool>,
+    /// If set, messages are filled up with zeros.
+    pub(crate) pads: bool,
 }
 
 /// One push. Its calls block.
@@ -48,6 +51,7 @@ pub(crate) struct Push {
     requests: Outgoing<PushRequest>,
     responses: mpsc::Receiver<Result<PushResponse, Status>>,
     cancelled: Arc<AtomicBool>,
+    pads: bool,
     /// The index, as the ledger names it.
     index: IndexEntry,
     window: Window,
@@ -103,6 +107,7 @@ impl Push {
             requests,
             responses,
             cancelled: Arc::clone(&link.cancelled),
+            pads: link.pads,
             index: IndexEntry {
                 repository: open.repository.clone(),
                 method_id: open.method_id.clone(),
@@ -197,7 +202,10 @@ impl Push {
     }
 
     fn send(&mut self, message: Up, index: IndexEntry) -> Result<(), PushError> {
-        let request = PushRequest { message: Some(message) };
+        let mut request = PushRequest { message: Some(message), ..PushRequest::default() };
+        if self.pads {
+            pad(&mut request);
+        }
         let length_bytes = request.encoded_len() as u64;
         let IndexEntry { repository, method_id, epoch, scope, .. } = self.index.clone();
         let index = || Some(IndexEntry { repository, method_id, epoch, scope, ..index });

@@ -321,6 +321,7 @@ impl<'a> Session<'a> {
                 connection: self.connection.clone(),
                 credit: Arc::clone(&self.credit),
                 cancelled,
+                pads: self.site.offer.policy.pad_messages,
             },
             up: self.up.clone(),
             ending: Arc::clone(&self.ending),

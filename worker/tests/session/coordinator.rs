@@ -74,6 +74,8 @@ pub(crate) struct Service {
     measured: mpsc::UnboundedSender<MeasureAnswer>,
     /// All messages of the worker, one after the other, as they are on the wire below TLS.
     wire: Arc<Mutex<Vec<u8>>>,
+    /// The size of every message of a push.
+    pushed: Arc<Mutex<Vec<usize>>>,
 }
 
 #[tonic::async_trait]
@@ -117,10 +119,11 @@ impl Worker for Service {
         let mut requests = request.into_inner();
         let (down, stream) = mpsc::channel(64);
         let answers = self.script.answers;
-        let wire = Arc::clone(&self.wire);
+        let (wire, pushed) = (Arc::clone(&self.wire), Arc::clone(&self.pushed));
         tokio::spawn(async move {
             while let Ok(Some(request)) = requests.message().await {
                 request.encode(&mut *wire.lock().unwrap()).unwrap();
+                pushed.lock().unwrap().push(request.encoded_len());
                 if let Some(message) = answers(request.message.unwrap()) {
                     let _ = down.send(Ok(PushResponse { message: Some(message) })).await;
                 }
@@ -206,6 +209,7 @@ pub(crate) struct Running {
     pub(crate) heard: mpsc::UnboundedReceiver<AttachUp>,
     pub(crate) measured: mpsc::UnboundedReceiver<MeasureAnswer>,
     pub(crate) wire: Arc<Mutex<Vec<u8>>>,
+    pub(crate) pushed: Arc<Mutex<Vec<usize>>>,
     pub(crate) dialled: Arc<Mutex<u32>>,
     pub(crate) stop: Option<oneshot::Sender<()>>,
     pub(crate) daemon: JoinHandle<Result<(), SiteError>>,
@@ -261,8 +265,9 @@ impl Running {
         let (dial, incoming) = mpsc::unbounded_channel();
         let (heard_to, heard) = mpsc::unbounded_channel();
         let (measured_to, measured) = mpsc::unbounded_channel();
-        let wire = Arc::default();
-        let service = Service { script, heard: heard_to, measured: measured_to, wire: Arc::clone(&wire) };
+        let (wire, pushed) = (Arc::default(), Arc::default());
+        let (to_wire, to_pushed) = (Arc::clone(&wire), Arc::clone(&pushed));
+        let service = Service { script, heard: heard_to, measured: measured_to, wire: to_wire, pushed: to_pushed };
         let service = WorkerServer::new(service);
         tokio::spawn(
             Server::builder().add_service(service).serve_with_incoming(UnboundedReceiverStream::new(incoming)),
@@ -273,7 +278,7 @@ impl Running {
         let (stop, stopped) = oneshot::channel::<()>();
         let shutdown = async { drop(stopped.await) };
         let daemon = tokio::spawn(run_daemon(Arc::new(site.unwrap()), ledger, dialer, config, shutdown));
-        Running { folder, heard, measured, wire, dialled, stop: Some(stop), daemon }
+        Running { folder, heard, measured, wire, pushed, dialled, stop: Some(stop), daemon }
     }
 
     pub(crate) fn state(&self) -> std::path::PathBuf {

@@ -9,6 +9,7 @@ use std::path::Path;
 use std::time::Duration;
 
 use cognate_fingerprint::{ContentDigest, Key, Method, View};
+use cognate_proto::limits::PADDED_BYTES;
 use cognate_proto::v1::attach_request::Message as AttachUp;
 use cognate_proto::v1::attach_response::Message as AttachDown;
 use cognate_proto::v1::push_request::Message as PushUp;
@@ -93,6 +94,21 @@ async fn messages_hold_names_and_no_content() {
         assert!(!forms.iter().any(|form| holds(form)) && !holds("document"), "{content}");
     }
     running.stop().await.1.unwrap();
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_site_that_fills_its_messages_up_pushes_multiples_of_64_kib_and_others_do_not() {
+    for pad_messages in [true, false] {
+        let policy = Policy { pad_messages, ..Policy::everything() };
+        let mut running = Running::start(Script::sending(vec![AttachDown::Assignment(assignment(5))]), policy);
+        assert_eq!(running.ended().await.failure, "");
+        let sizes = std::mem::take(&mut *running.pushed.lock().unwrap());
+        // The opening, a batch and the seal.
+        assert_eq!(sizes.len(), 3, "{sizes:?}");
+        let padded = sizes.iter().filter(|size| **size == PADDED_BYTES).count();
+        assert_eq!(padded, if pad_messages { 3 } else { 0 }, "{sizes:?}");
+        running.stop().await.1.unwrap();
+    }
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]

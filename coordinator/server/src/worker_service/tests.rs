@@ -54,7 +54,7 @@ impl Hand {
 
     async fn push(&mut self, open: OpenIndex) -> Result<Said<PushRequest, PushResponse>, Status> {
         let (up, requests) = mpsc::channel(8);
-        up.send(PushRequest { message: Some(PushUp::Open(open)) }).await.unwrap();
+        up.send(PushRequest { message: Some(PushUp::Open(open)), ..PushRequest::default() }).await.unwrap();
         let mut down = self.client.push(ReceiverStream::new(requests)).await?.into_inner();
         soon(down.message()).await?.unwrap();
         Ok(Said { up, down })
@@ -75,12 +75,12 @@ impl Said<PushRequest, PushResponse> {
     async fn batch(&self, number: u8) {
         let (body, digest, _) = batch(number);
         let batch = Batch { sequence: number.into(), digest: digest.to_vec(), body: body.into() };
-        self.up.send(PushRequest { message: Some(PushUp::Batch(batch)) }).await.unwrap();
+        self.up.send(PushRequest { message: Some(PushUp::Batch(batch)), ..PushRequest::default() }).await.unwrap();
     }
 
     async fn seal(&self, last: u8) {
         let seal = Seal { sequence: last.into(), index_digest: root(1..=last).to_vec(), canary: vec![7; 16] };
-        self.up.send(PushRequest { message: Some(PushUp::Seal(seal)) }).await.unwrap();
+        self.up.send(PushRequest { message: Some(PushUp::Seal(seal)), ..PushRequest::default() }).await.unwrap();
     }
 }
 
@@ -166,6 +166,34 @@ async fn what_an_old_session_still_pushes_is_refused_and_the_new_one_goes_on_fro
 }
 
 #[tokio::test]
+async fn a_message_may_be_filled_up_with_zeros_and_with_nothing_else() {
+    let harness = Harness::start().await;
+    let mut hand = Hand::of(&harness, "a");
+    let mut session = hand.attach(1).await.unwrap();
+    launch(&harness, 1);
+    let assignment = session.assignment().await.assignment;
+    let mut push = hand.push(open(assignment)).await.unwrap();
+    let (body, digest, _) = batch(1);
+    let batch = |padding: Vec<u8>| {
+        let batch = Batch { sequence: 1, digest: digest.to_vec(), body: body.clone().into() };
+        PushRequest { message: Some(PushUp::Batch(batch)), padding: padding.into() }
+    };
+    push.up.send(batch(vec![0; 60_000])).await.unwrap();
+    assert!(soon(push.down.message()).await.unwrap().is_some(), "zeros are nothing");
+    let mut hidden = vec![0; 60_000];
+    hidden[50_000] = b'x';
+    push.up.send(batch(hidden)).await.unwrap();
+    let refused = soon(push.down.message()).await.unwrap_err();
+    assert_eq!(refused.code(), Code::InvalidArgument, "{refused}");
+    // The opening is looked at as well.
+    let (up, requests) = mpsc::channel(8);
+    let opening = PushRequest { message: Some(PushUp::Open(open(assignment))), padding: vec![1].into() };
+    up.send(opening).await.unwrap();
+    let refused = hand.client.push(ReceiverStream::new(requests)).await.err().unwrap();
+    assert_eq!(refused.code(), Code::InvalidArgument, "{refused}");
+}
+
+#[tokio::test]
 async fn an_index_that_differs_from_its_sites_is_not_sealed_and_that_is_counted() {
     let harness = Harness::start().await;
     let mut hand = Hand::of(&harness, "a");
@@ -176,7 +204,7 @@ async fn an_index_that_differs_from_its_sites_is_not_sealed_and_that_is_counted(
     push.batch(1).await;
     push.batch(2).await;
     let seal = Seal { sequence: 2, index_digest: root(1..=1).to_vec(), canary: vec![7; 16] };
-    push.up.send(PushRequest { message: Some(PushUp::Seal(seal)) }).await.unwrap();
+    push.up.send(PushRequest { message: Some(PushUp::Seal(seal)), ..PushRequest::default() }).await.unwrap();
     let refused = soon(async {
         loop {
             match push.down.message().await {
