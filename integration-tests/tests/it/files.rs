@@ -50,7 +50,7 @@ fn an_error_in_the_middle_of_a_file_makes_that_file_unreadable_and_no_other() {
 }
 
 #[test]
-fn a_large_file_that_takes_several_starts_is_read_in_the_end() {
+fn a_large_file_that_takes_several_starts_costs_none_of_those_before_it_and_is_read_in_the_end() {
     cognate_failpoints();
     let mut federation = Federation::new(1709);
     let large = federation.dice.bytes(24_000_000);
@@ -72,7 +72,10 @@ fn a_large_file_that_takes_several_starts_is_read_in_the_end() {
         assert!(!scan.ends_within(Duration::ZERO), "the scan waits for it");
     }
     federation.start("a");
-    federation.check(scan.unwrap().ended(), &[]);
+    let report = federation.check(scan.unwrap().ended(), &[]);
+    let row = report["scan"]["run"]["sites"].as_array().unwrap().iter().find(|row| row["site"] == "a").unwrap();
+    // Only the one that every start was in the middle of is read again.
+    assert_eq!(row["read_documents"], 1, "{row}");
 }
 
 #[test]
