@@ -1,5 +1,6 @@
 //! `cognate verdict`: decisions of people about results.
 
+mod about;
 mod label;
 
 use clap::{Args, Subcommand, ValueEnum};
@@ -8,10 +9,12 @@ use cognate_proto::path::printable;
 use cognate_proto::v1::{self, SubjectKind};
 use serde_json::{Value, json};
 
-use crate::exit::{Exit, usage};
+use crate::exit::Exit;
 use crate::operator::client::{Operator, OperatorArg, block_on, refusal};
-use crate::operator::members::{TableFormat, print, print_json, print_value, time};
+use crate::operator::members::{TableFormat, print, print_json, time};
 use crate::scan::find;
+
+use self::about::AboutArgs;
 use cognate_export::human::count;
 use cognate_export::table::table;
 use cognate_storage::verdict::change_words;
@@ -71,32 +74,14 @@ struct SetArgs {
     /// The decision
     #[arg(value_enum)]
     verdict: Word,
-    /// Clusters: their ids, or the beginnings of them
-    clusters: Vec<String>,
-    /// View of the clusters, if both views have a cluster with that id
-    #[arg(long, value_parser = ["raw", "text"])]
-    view: Option<String>,
     /// An identical set, by its id; repeatable
-    #[arg(long = "set", value_name = "ID")]
+    #[arg(long = "set", value_name = "ID", conflicts_with_all = ["filter", "all"])]
     sets: Vec<String>,
     /// A document; repeatable
-    #[arg(long = "document", value_name = "SITE/REPOSITORY:PATH", value_parser = document)]
+    #[arg(long = "document", value_name = "SITE/REPOSITORY:PATH", value_parser = document, conflicts_with_all = ["filter", "all"])]
     documents: Vec<v1::Subject>,
-    /// Decide about all clusters that this filter selects
-    #[arg(long, value_name = "QUERY", conflicts_with_all = ["clusters", "sets", "documents", "all"])]
-    filter: Option<String>,
-    /// Decide about all clusters
-    #[arg(long, conflicts_with_all = ["clusters", "sets", "documents"])]
-    all: bool,
-    /// With --filter or --all: decide only if exactly this many clusters are selected
-    #[arg(long, value_name = "N")]
-    expected: Option<u64>,
-    /// Note for other operators
-    #[arg(long, value_name = "TEXT", default_value = "")]
-    note: String,
-    /// Output format
-    #[arg(long, value_enum, default_value = "text")]
-    format: TableFormat,
+    #[command(flatten)]
+    about: AboutArgs,
 }
 
 #[derive(Args, Debug)]
@@ -165,67 +150,15 @@ pub(crate) fn run(args: &VerdictArgs) -> anyhow::Result<Exit> {
 }
 
 async fn set(arg: &OperatorArg, args: &SetArgs) -> anyhow::Result<Exit> {
-    let filter = filter(args.filter.as_deref(), args.all)?;
-    let mut subjects = clusters(&args.clusters, args.view.as_deref());
-    for id in &args.sets {
-        let id = id.to_ascii_lowercase();
-        subjects.push(v1::Subject { kind: SubjectKind::Identical.into(), id, ..v1::Subject::default() });
-    }
-    subjects.extend(args.documents.iter().cloned());
-    if subjects.is_empty() && filter.is_empty() {
-        return Err(usage("name the subject: clusters, --set, --document, --filter or --all"));
-    }
-    if args.expected.is_some() && filter.is_empty() {
-        return Err(usage("--expected goes with --filter or --all"));
-    }
-    let operator = Operator::open(arg).await?;
-    let request = v1::SetVerdictsRequest {
-        scan: find(&operator, &args.scan).await?.0,
-        verdict: args.verdict.verdict().into(),
-        note: args.note.clone(),
-        subjects,
-        filter,
-        expected: args.expected,
-        label: None,
-    };
-    decide(&operator, request, args.format).await
-}
-
-/// The filter of the clusters that are meant, or empty.
-fn filter(filter: Option<&str>, all: bool) -> anyhow::Result<String> {
-    match (filter, all) {
-        (_, true) => Ok("all".to_owned()),
-        (Some(filter), _) if filter.trim().is_empty() => Err(usage("--filter is empty: --all is about every cluster")),
-        (filter, false) => Ok(filter.unwrap_or_default().to_owned()),
-    }
-}
-
-/// Clusters by their ids.
-fn clusters(ids: &[String], view: Option<&str>) -> Vec<v1::Subject> {
-    let cluster = |id: &String| v1::Subject {
-        kind: SubjectKind::Cluster.into(),
-        view: view.unwrap_or_default().to_owned(),
-        id: id.clone(),
+    let set = |id: &String| v1::Subject {
+        kind: SubjectKind::Identical.into(),
+        id: id.to_ascii_lowercase(),
         ..v1::Subject::default()
     };
-    ids.iter().map(cluster).collect()
-}
-
-/// Sends a decision, and prints its number.
-async fn decide(operator: &Operator, request: v1::SetVerdictsRequest, format: TableFormat) -> anyhow::Result<Exit> {
-    let is_label = request.label.is_some();
-    let done = operator
-        .call(|mut client| {
-            let request = request.clone();
-            async move { client.set_verdicts(request).await }
-        })
-        .await?;
-    let what = if is_label { "labelled" } else { "decided" };
-    match format {
-        TableFormat::Json => print_value(&json!({"action": done.action, "subjects": done.subjects}))?,
-        TableFormat::Text => print(&format!("{}: {} {what}", done.action, count(done.subjects)))?,
-    }
-    Ok(Exit::Complete)
+    let mut others: Vec<v1::Subject> = args.sets.iter().map(set).collect();
+    others.extend(args.documents.iter().cloned());
+    let needed = "name the subject: clusters, --set, --document, --filter or --all";
+    args.about.decide(arg, &args.scan, (args.verdict.verdict(), None), others, needed).await
 }
 
 async fn undo(arg: &OperatorArg, action: Option<u64>) -> anyhow::Result<Exit> {

@@ -8,6 +8,7 @@ use cognate_proto::v1;
 use rusqlite::params;
 
 use super::Report;
+use super::slice::LAYERS;
 use crate::error::Error;
 use cognate_storage::verdict::{self, Labels};
 
@@ -130,13 +131,6 @@ const CHOSEN: &str = "
   DELETE FROM temp.folder;
   CREATE TEMP TABLE IF NOT EXISTS unread AS SELECT * FROM main.unread WHERE 0;
   DELETE FROM temp.unread;
-  CREATE TEMP TABLE IF NOT EXISTS layer AS SELECT * FROM main.layer;
-  UPDATE temp.layer SET
-    identical_sets = (SELECT count(*) FROM temp.content c WHERE c.layer = number AND c.identical IS NOT NULL),
-    identical_in_place =
-      (SELECT count(*) FROM temp.content c WHERE c.layer = number AND c.identical IS NOT NULL AND c.in_place),
-    wasted_bytes = (SELECT coalesce(sum(c.size_bytes * (c.documents - 1)), 0) FROM temp.content c
-                    WHERE c.layer = number AND c.identical IS NOT NULL);
   CREATE TEMP TABLE chosen_document (id INTEGER PRIMARY KEY);
   INSERT INTO chosen_document SELECT d.id FROM main.document d JOIN temp.content c ON c.id = d.content
     WHERE c.cluster IS NOT NULL OR c.identical IS NOT NULL;
@@ -188,6 +182,7 @@ impl Report {
                 }
             }
             self.connection.execute_batch(CHOSEN)?;
+            self.connection.execute_batch(LAYERS)?;
             self.connection.execute_batch("COMMIT")
         };
         made().map_err(|error| self.failed(error))?;

@@ -40,7 +40,11 @@ const SLICE: &str = "
     JOIN main.root b ON b.id = f.root_b WHERE (SELECT site FROM temp.slice) IN (a.site, b.site);
   CREATE TEMP TABLE unread AS SELECT u.* FROM main.unread u JOIN main.root r ON r.id = u.root
     WHERE r.site = (SELECT site FROM temp.slice);
-  CREATE TEMP TABLE layer AS SELECT * FROM main.layer;
+";
+
+/// The sums over the identical sets of each layer, once a part of the report is in the tables of this connection.
+pub(super) const LAYERS: &str = "
+  CREATE TEMP TABLE IF NOT EXISTS layer AS SELECT * FROM main.layer;
   UPDATE temp.layer SET
     identical_sets = (SELECT count(*) FROM temp.content c WHERE c.layer = number AND c.identical IS NOT NULL),
     identical_in_place =
@@ -63,7 +67,8 @@ impl Report {
         let made = || -> rusqlite::Result<()> {
             self.connection.execute_batch("CREATE TEMP TABLE slice (site TEXT NOT NULL);")?;
             self.connection.execute("INSERT INTO temp.slice VALUES (?)", params![site])?;
-            self.connection.execute_batch(SLICE)
+            self.connection.execute_batch(SLICE)?;
+            self.connection.execute_batch(LAYERS)
         };
         made().map_err(|error| self.failed(error))?;
         self.slice = Some(site.to_owned());
