@@ -42,14 +42,21 @@ pub struct Mark {
     pub verdict: &'static str,
 }
 
-/// A tag or a person, and how many clusters have it.
+/// The tags and the people that clusters of a result have, in the order of their names.
 #[derive(Clone, PartialEq, Eq, Debug)]
-pub struct LabelInUse {
-    /// True for a tag, false for a person.
-    pub is_tag: bool,
-    /// The tag, or the name of the person.
-    pub word: String,
-    /// Clusters with it.
+pub struct LabelsInUse {
+    /// The tags.
+    pub tags: Vec<String>,
+    /// The people.
+    pub people: Vec<String>,
+}
+
+/// A person, and how many clusters are assigned to that person.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct AssigneeInUse {
+    /// The name of the person.
+    pub name: String,
+    /// Clusters of that person.
     pub clusters: u64,
     /// Those without a verdict that holds.
     pub open: u64,
@@ -157,12 +164,12 @@ impl Browse {
                 connection.prepare_cached(&sql)?.execute(params![cluster, word, changed, key.0, entry.by])?;
             }
             let labels = row.labels(|entry| self.counts(entry));
-            let mut label = connection.prepare_cached("INSERT INTO temp.label VALUES (?,?,?,?)")?;
+            let mut label = connection.prepare_cached("INSERT OR IGNORE INTO temp.label VALUES (?,?,?,?)")?;
             for tag in &labels.tags {
-                label.execute(params![cluster, key.0, true, tag])?;
+                label.execute(params![true, tag, cluster, key.0])?;
             }
             if !labels.assignee.is_empty() {
-                label.execute(params![cluster, key.0, false, labels.assignee])?;
+                label.execute(params![false, labels.assignee, cluster, key.0])?;
             }
             Ok(())
         };
@@ -213,18 +220,39 @@ impl Browse {
         Ok(labels)
     }
 
-    /// The tags and the people that clusters of this result have, each with the number of clusters; of people also the number of
-    /// clusters without a verdict that holds.
+    /// The tags and the people that clusters of this result have. It takes as long as there are words, however many clusters have
+    /// them.
     ///
     /// # Errors
     /// Fails if the result cannot be read.
-    pub fn labels_in_use(&self) -> Result<Vec<LabelInUse>, Error> {
-        let sql = "SELECT is_tag, word, count(DISTINCT cluster),
-                          count(DISTINCT CASE WHEN cluster NOT IN (SELECT cluster FROM temp.mark WHERE NOT changed) THEN cluster END)
-                   FROM temp.label GROUP BY 1, 2 ORDER BY 1, 2";
-        self.collect(sql, [], |row| {
-            Ok(LabelInUse { is_tag: row.get(0)?, word: row.get(1)?, clusters: row.get(2)?, open: row.get(3)? })
-        })
+    pub fn labels_in_use(&self) -> Result<LabelsInUse, Error> {
+        let words = |is_tag: bool| -> Result<Vec<String>, Error> {
+            let sql = "SELECT min(word) FROM temp.label WHERE is_tag = ? AND word > ?";
+            let mut words: Vec<String> = Vec::new();
+            loop {
+                let last = words.last().map_or("", String::as_str);
+                let next = self.collect(sql, params![is_tag, last], |row| row.get::<_, Option<String>>(0))?;
+                match next.into_iter().flatten().next() {
+                    Some(word) => words.push(word),
+                    None => return Ok(words),
+                }
+            }
+        };
+        Ok(LabelsInUse { tags: words(true)?, people: words(false)? })
+    }
+
+    /// The people to whom clusters of this result are assigned, each with the number of clusters, and of those without a
+    /// verdict that holds.
+    ///
+    /// # Errors
+    /// Fails if the result cannot be read.
+    pub fn assignees_in_use(&self) -> Result<Vec<AssigneeInUse>, Error> {
+        // Grouped in the order of the table's key, so that nothing is sorted.
+        let sql = "SELECT word, count(*), sum(open) FROM (
+                     SELECT word, NOT EXISTS (SELECT 1 FROM temp.mark m WHERE m.cluster = l.cluster AND NOT m.changed) AS open
+                     FROM temp.label l WHERE is_tag = 0 GROUP BY word, cluster)
+                   GROUP BY word ORDER BY word";
+        self.collect(sql, [], |row| Ok(AssigneeInUse { name: row.get(0)?, clusters: row.get(1)?, open: row.get(2)? }))
     }
 
     /// The verdict on a cluster.

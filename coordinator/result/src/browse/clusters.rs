@@ -224,7 +224,7 @@ impl Browse {
         let labelled = |condition: &mut Condition, is_tag: bool, word: &str| {
             let with = format!("SELECT cluster FROM temp.label WHERE is_tag = {is_tag}");
             match word {
-                NONE => condition.and(&format!("k.id NOT IN ({with})"), None),
+                NONE => condition.and(&format!("NOT EXISTS ({with} AND cluster = k.id)"), None),
                 word => condition.and(&format!("k.id IN ({with} AND word = ?)"), Some(Value::Text(word.to_owned()))),
             }
         };

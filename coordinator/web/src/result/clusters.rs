@@ -5,7 +5,7 @@ use cognate_proto::name::ScanId;
 use super::Paging;
 use crate::{Again, Fields};
 use cognate_result::browse::{Browse, ClusterFilter, ClusterRow, Sort, VerdictWanted, Window};
-use cognate_result::marks::{LabelInUse, Mark};
+use cognate_result::marks::{LabelsInUse, Mark};
 use cognate_server::Error;
 use cognate_storage::store::Store;
 use cognate_storage::verdict::{Labels, SavedFilter};
@@ -116,7 +116,7 @@ pub(super) struct ListPane {
     pub(super) sites: Vec<String>,
     pub(super) has_views: bool,
     /// The tags and the people of clusters, which forms suggest.
-    pub(super) in_use: Vec<LabelInUse>,
+    pub(super) in_use: LabelsInUse,
     pub(super) fields: Fields,
     pub(super) asked: ListQuery,
     /// The address of this page of the list.
@@ -135,7 +135,7 @@ pub(super) struct Rows {
     pub(super) total: u64,
     pub(super) sites: Vec<String>,
     pub(super) has_views: bool,
-    pub(super) in_use: Vec<LabelInUse>,
+    pub(super) in_use: LabelsInUse,
 }
 
 /// The clusters before and after one in its list.

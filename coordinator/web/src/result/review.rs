@@ -15,7 +15,7 @@ use crate::{Again, Fields, Page, PageError, Pages, Person, Shown, filters, html,
 use cognate_export::expected::precision;
 use cognate_export::human;
 use cognate_result::browse::{Bulk, BulkRule, ClusterFilter, ClusterRow, Progress, VerdictWanted};
-use cognate_result::marks::LabelInUse;
+use cognate_result::marks::AssigneeInUse;
 use cognate_result::plan::{Keep, Rule};
 use cognate_result::report::SampleSection;
 use cognate_server::Error;
@@ -42,7 +42,7 @@ struct Review {
     filters: Vec<FilterRow>,
     samples: Vec<SampleView>,
     /// The people to whom single clusters are assigned.
-    people: Vec<LabelInUse>,
+    people: Vec<AssigneeInUse>,
     places: Vec<String>,
     fields: Fields,
     /// The error in the form of a rule, or empty.
@@ -139,9 +139,7 @@ pub(super) async fn shown(person: Person, id: ScanId, forms: Forms) -> Shown {
             }
         }
         let roots = browse.report().sites()?.into_iter().map(|site| format!("{}/{}", site.site, site.repository));
-        let mut people = browse.labels_in_use()?;
-        people.retain(|label| !label.is_tag);
-        Ok((browse.progress()?, rows, roots.collect(), people))
+        Ok((browse.progress()?, rows, roots.collect(), browse.assignees_in_use()?))
     })
     .await?;
     let asking = person.clone();
