@@ -222,6 +222,10 @@ fn direct_sums<'a>(frozen: &'a Frozen, partners: &Partners) -> HashMap<Pair<'a>,
     for (place, document) in frozen.documents.iter().enumerate() {
         let Some(partner) = partners.of_document(place) else { continue };
         let other = &frozen.documents[partner.document as usize];
+        // What was planted to be found is in no overlap.
+        if document.control || other.control {
+            continue;
+        }
         let (own, own_name) = parent(document.path.as_bytes());
         let (theirs, their_name) = parent(other.path.as_bytes());
         // A folder is no pair with itself.
@@ -310,7 +314,7 @@ struct Totals<'a> {
 impl<'a> Totals<'a> {
     fn of(frozen: &'a Frozen) -> Totals<'a> {
         let mut direct: HashMap<(u16, &[u8]), (u64, u64)> = HashMap::new();
-        for document in &frozen.documents {
+        for document in frozen.documents.iter().filter(|document| !document.control) {
             let size_bytes = frozen.contents[document.content.0 as usize].size_bytes;
             let own = direct.entry((document.root, parent(document.path.as_bytes()).0)).or_default();
             *own = (own.0 + 1, own.1 + size_bytes);

@@ -8,8 +8,8 @@ use std::collections::{BTreeMap, HashSet};
 
 use askama::Template as _;
 use cognate_result::report::{
-    CensusSection, ControlRow, EvidenceRow, FolderPlace, FolderSection, OnlyHereRow, Order, Report, ScanSection,
-    SiteSection, UnreadSection,
+    CensusSection, ControlRow, EvidenceRow, FolderSection, OnlyHereRow, Order, Report, ScanSection, SiteSection,
+    UnreadSection,
 };
 use serde::Serialize;
 
@@ -171,17 +171,7 @@ impl Audit {
 
     fn in_order(report: &Report, input: AuditInput) -> Result<Audit> {
         let mut controls = report.controls()?;
-        // Controls count in no overlap: folders that have nothing else in common are not listed either.
-        let planted: HashSet<[&str; 3]> = controls.iter().map(folder_of).collect();
-        let is_planted = |place: &FolderPlace| {
-            planted.contains(&[place.site.as_str(), place.repository.as_str(), place.path.as_str()])
-        };
-        let (folders, folders_omitted) = first(|each| {
-            report.folders(|row: FolderSection| match is_planted(&row.a) && is_planted(&row.b) {
-                true => Ok(()),
-                false => each(row),
-            })
-        })?;
+        let (folders, folders_omitted) = first(|each| report.folders(each))?;
         let (unread, unread_omitted) = first(|each| report.unread(each))?;
         let mut scan = report.scan()?;
         scan.digest = Some(input.digest);
@@ -238,12 +228,6 @@ impl Audit {
     pub fn html(&self) -> Result<String> {
         Ok(page::Page { audit: self }.render()?.trim_end().to_owned())
     }
-}
-
-/// The folder of a control: site, repository, path.
-fn folder_of(control: &ControlRow) -> [&str; 3] {
-    let folder = control.path.rsplit_once('/').map_or("", |(folder, _)| folder);
-    [&control.site, &control.repository, folder]
 }
 
 /// The first rows of a list, and how many follow.

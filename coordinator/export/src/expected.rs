@@ -61,7 +61,7 @@ pub fn precision(sample: &SampleSection) -> Option<String> {
 fn within(expected: &ExpectedError) -> String {
     let ExpectedError { median, p90, pairs, .. } = expected;
     format!(
-        "Reported shares are within {} points of the truth in half of the cases and within {} in nine of ten, measured on {} {}.",
+        "Reported shares of two documents are within {} points of the truth in half of the cases and within {} in nine of ten, measured on {} {}.",
         points(median.0),
         points(p90.0),
         of_pairs(*pairs),
@@ -128,7 +128,7 @@ mod tests {
 
     #[test]
     fn the_sentences_have_both_figures_and_where_they_come_from() {
-        let begin = "Reported shares are within 1.3 points of the truth in half of the cases and within 5.3 in nine of ten, \
+        let begin = "Reported shares of two documents are within 1.3 points of the truth in half of the cases and within 5.3 in nine of ten, \
                      measured on";
         for (expected, end, few) in [
             (expected(23, 23, "sites"), "23 pairs at these sites.", None),

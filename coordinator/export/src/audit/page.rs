@@ -3,7 +3,7 @@
 use askama::Template;
 
 use super::{Audit, Direction, Overlap, RunLengthRow};
-use cognate_result::report::Counts;
+use cognate_result::report::{Counts, LayerRow, SiteSection};
 
 use crate::filters;
 use crate::human::{bytes as size, percent};
@@ -39,8 +39,18 @@ impl Audit {
     }
 
     /// Documents that a person could read, and nobody compared by text: pictures, and what has no text.
-    fn unreadable(&self) -> u64 {
-        self.sides.iter().map(|side| side.unreadable).sum()
+    /// Documents that could not be read at all.
+    pub(super) fn unreadable(&self) -> u64 {
+        let all: u64 = self.sides.iter().map(|side| side.unreadable).sum();
+        all.saturating_sub(self.text_unreadable())
+    }
+
+    /// Documents whose text could not be read, where they were compared by their bytes all the same.
+    pub(super) fn text_unreadable(&self) -> u64 {
+        let has_bytes = self.scan.view == "both";
+        let reasons =
+            |site: &SiteSection| -> u64 { site.unextractable.values().chain(site.not_compared_by_text.values()).sum() };
+        self.sites.iter().filter(|_| has_bytes).map(reasons).sum()
     }
 
     /// Documents without a text that can be read, where text was compared.
@@ -74,8 +84,12 @@ impl Audit {
         format!("{method}{param}{chunks}; docs/fingerprint.md of Cognate {}", self.made.software)
     }
 
-    fn finished(&self) -> &str {
-        self.scan.run.as_ref().map_or("", |run| &run.finished)
+    fn finished(&self) -> String {
+        self.scan.run.as_ref().map_or_else(String::new, |run| time(&run.finished))
+    }
+
+    fn made_at(&self) -> String {
+        time(&self.made.at)
     }
 
     fn digest(&self) -> &str {
@@ -86,8 +100,16 @@ impl Audit {
         self.scan.layers.is_some()
     }
 
-    fn min_containment(&self) -> String {
-        percent(u64::try_from(self.scan.min_containment.0).unwrap_or_default(), 10_000)
+    /// The least that two similar documents share, up to `of the smaller one`; each view has a number of bytes of its own.
+    fn least_shared(&self) -> String {
+        let share = percent(u64::try_from(self.scan.min_containment.0).unwrap_or_default(), 10_000);
+        let text = |layer: &&LayerRow| layer.view == "text";
+        let further = self.scan.layers.iter().flatten().find(text).and_then(|layer| layer.min_shared_bytes);
+        match (self.scan.min_shared_bytes, further) {
+            (Some(bytes), Some(of_text)) => format!("{} (of text {}), or {share}", size(bytes), size(of_text)),
+            (Some(bytes), None) => format!("{}, or {share}", size(bytes)),
+            (None, _) => share,
+        }
     }
 
     /// Files that were left out by rule, at all sites.
@@ -111,10 +133,15 @@ fn kind(class: &str) -> &str {
     match class {
         "plain" => "not compressed: text, sources, data",
         "office" => "office files, PDF and mail",
-        "archive" => "archives",
+        "archive" => "archives, among them office files (DOCX, XLSX, ODT)",
         "media" => "pictures, sound, film",
         class => class,
     }
+}
+
+/// A time of a report as people write it: `2026-11-26 05:38:39 UTC`.
+fn time(stamp: &str) -> String {
+    stamp.replace('T', " ").replace('Z', " UTC")
 }
 
 /// A view in the words of people.

@@ -22,7 +22,7 @@ pub(super) fn of(audit: &Audit, controls: &[ControlRow]) -> Vec<String> {
     sentences.extend(unreviewed(audit));
     sentences.extend(found_controls(audit, controls));
     sentences.extend(run_lengths(audit));
-    sentences.push(unread(audit));
+    sentences.extend(unread(audit));
     sentences.extend(scanned(audit));
     sentences.extend(containers(audit));
     sentences.extend(narrowed(audit));
@@ -74,7 +74,7 @@ fn direction(audit: &Audit, side: &Direction) -> [String; 2] {
     let (of, at) = (audit.called(&side.of), audit.called(&side.at));
     let templates = match side.template_bytes {
         0 => String::new(),
-        bytes => format!("; {} more are boilerplate and not counted", size(bytes)),
+        bytes => format!("; {} more are boilerplate or one repeated byte, and not counted", size(bytes)),
     };
     [
         format!(
@@ -174,15 +174,24 @@ fn contradicted(audit: &Audit) -> Option<String> {
     (!places.is_empty()).then(|| format!("{} {}.", crate::contradicted::CONTRADICTED, places.join("; ")))
 }
 
-fn unread(audit: &Audit) -> String {
-    let unreadable: u64 = audit.sides.iter().map(|side| side.unreadable).sum();
-    match unreadable {
-        0 => "Every document in scope was read.".to_owned(),
-        count => format!(
+fn unread(audit: &Audit) -> Vec<String> {
+    let mut sentences = Vec::new();
+    if audit.unreadable() > 0 {
+        sentences.push(format!(
             "{} could not be read or understood, and nothing is said of them: they are listed with their reasons.",
-            plural(count, "document")
-        ),
+            plural(audit.unreadable(), "document")
+        ));
     }
+    if audit.text_unreadable() > 0 {
+        sentences.push(format!(
+            "The text of {} could not be read: these were compared by their bytes alone, and are listed with their reasons.",
+            plural(audit.text_unreadable(), "document")
+        ));
+    }
+    if sentences.is_empty() {
+        sentences.push("Every document in scope was read.".to_owned());
+    }
+    sentences
 }
 
 /// The documents of which a program recognised the text, and those that are pictures and are not compared by text.

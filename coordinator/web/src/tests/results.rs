@@ -46,7 +46,7 @@ async fn every_page_of_a_result_shows_what_it_is_for_and_lets_no_name_act() {
     let set = set.split('"').next().unwrap().to_owned();
     for (path, expected) in [
         (format!("{SCAN}/result"), "class=\"s-identical\""),
-        (format!("{SCAN}/result"), "Reported shares are within "),
+        (format!("{SCAN}/result"), "Reported shares of two documents are within "),
         (format!("{SCAN}/result?log=1"), "Linear scale"),
         (format!("{SCAN}/clusters"), "<small>2</small></h1>"),
         (format!("{SCAN}/clusters"), "archive/three.txt"),
@@ -134,7 +134,10 @@ async fn an_analyst_decides_goes_on_to_the_next_and_takes_back() {
     browser.post(&format!("{SCAN}/verdicts"), &[("csrf", &csrf), ("verdict", "keep")]).await;
     let history = browser.get(&format!("{SCAN}/verdicts")).await.body;
     assert!(history.contains("Nothing was selected") && history.contains("taken back"), "{history}");
-    assert!(browser.audit().await.iter().any(|event| event.starts_with("anna decided keep about 1 subject")));
+    let named = |event: &String| {
+        event.starts_with("anna decided keep about a/main: ") && event.ends_with(" of scan 0000000000000001")
+    };
+    assert!(browser.audit().await.iter().any(named), "the audit log names the document: {:?}", browser.audit().await);
     for wrong in [("cluster", "raw"), ("document", "a/main"), ("document", "a/main/zz"), ("cluster", "raw/0123")] {
         let answer = browser.post(&format!("{SCAN}/verdicts"), &[("csrf", &csrf), ("verdict", "keep"), wrong]).await;
         assert!(answer.status.is_client_error(), "{wrong:?}: {}", answer.status);
