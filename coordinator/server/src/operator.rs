@@ -336,9 +336,9 @@ impl OperatorMethods for OperatorService {
     }
 
     async fn list_events(&self, request: Request<v1::ListEventsRequest>) -> Answer<v1::ListEventsResponse> {
-        operator_of(&request)?;
+        let operator = operator_of(&request)?;
         let (service, request) = (self.clone(), request.into_inner());
-        blocking(move || service.events(&request)).await.map(Response::new)
+        blocking(move || service.events(&operator, &request)).await.map(Response::new)
     }
 
     async fn set_verdicts(&self, request: Request<v1::SetVerdictsRequest>) -> Answer<v1::SetVerdictsResponse> {

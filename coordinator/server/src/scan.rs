@@ -34,6 +34,7 @@ use cognate_storage::store::{FrozenRow, IndexId, MissingRow, ScanRow, ScanStep, 
 use tokio::sync::{OwnedSemaphorePermit, Semaphore, mpsc};
 
 use self::fine::AttachedSites;
+pub(crate) use self::launch::check_member;
 pub(crate) use self::running::Scan;
 pub use self::running::{RepositoryProgress, ScanEnd, ScanProgress};
 pub(crate) use self::state::status;

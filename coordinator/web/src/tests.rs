@@ -12,6 +12,7 @@ use tower::Service as _;
 
 use super::*;
 use cognate_server::harness::{Harness, person, site};
+use cognate_server::identity::Operator;
 use cognate_server::logins::Redeemed;
 use cognate_server::{AnalysisLimits, KeepFor, OperatorSettings};
 
@@ -123,7 +124,8 @@ impl Browser {
             pages: String::new(),
             keep: KeepFor::default(),
         });
-        let events = service.events(&Default::default()).unwrap().events;
+        let root = Operator { name: "root".parse().unwrap(), role: Role::Administrator, site: None, party: None };
+        let events = service.events(&root, &Default::default()).unwrap().events;
         events.into_iter().map(|event| format!("{} {} {}", event.by, event.action, event.subject)).collect()
     }
 }

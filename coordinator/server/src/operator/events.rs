@@ -5,16 +5,25 @@ use cognate_proto::v1;
 
 use super::OperatorService;
 use crate::error::Error;
+use crate::identity::Operator;
+use crate::verdict::SubjectName;
 use cognate_storage::journal::{Action, Event, What};
 use cognate_storage::store::ScanStep;
-use cognate_storage::verdict::{change_words, word};
+use cognate_storage::verdict::{Decided, Decision, Key, change_words, word};
 
 const COUNT: usize = 100;
 const COUNT_MAX: usize = 1000;
 
 impl OperatorService {
-    /// A page of the events.
-    pub fn events(&self, request: &v1::ListEventsRequest) -> Result<v1::ListEventsResponse, Error> {
+    /// A page of the events. A decision names the first of what it is about, as far as the result of its scan is there.
+    ///
+    /// # Errors
+    /// Fails if the journal or the store cannot be read.
+    pub fn events(
+        &self,
+        operator: &Operator,
+        request: &v1::ListEventsRequest,
+    ) -> Result<v1::ListEventsResponse, Error> {
         let count = match usize::try_from(request.count).unwrap_or(COUNT_MAX) {
             0 => COUNT,
             count => count.min(COUNT_MAX),
@@ -28,22 +37,88 @@ impl OperatorService {
             })?;
         let is_more = newest_first.len() > count;
         newest_first.truncate(count);
-        let older = newest_first.last().filter(|_| is_more).map_or(0, |event| event.place);
-        Ok(v1::ListEventsResponse { events: newest_first, older })
+        let older = newest_first.last().filter(|_| is_more).map_or(0, |(event, _)| event.place);
+        let (mut events, about): (Vec<_>, Vec<_>) = newest_first.into_iter().unzip();
+        self.name_subjects(operator, &mut events, about)?;
+        Ok(v1::ListEventsResponse { events, older })
+    }
+
+    /// Writes the names of what decisions are about in the place of their number.
+    fn name_subjects(
+        &self,
+        operator: &Operator,
+        events: &mut [v1::AuditEvent],
+        about: Vec<Option<About>>,
+    ) -> Result<(), Error> {
+        let decisions = events.iter_mut().zip(about).filter_map(|(event, about)| Some((event, about?)));
+        let (events, about): (Vec<_>, Vec<_>) = decisions.unzip();
+        let keys: Vec<_> = about.iter().map(|about| (about.scan, about.keys.clone())).collect();
+        let names = self.services.verdicts.names_of_keys(&keys, &self.reader(operator))?;
+        for ((event, about), names) in events.into_iter().zip(about).zip(names) {
+            let Some(first) = names.first() else { continue };
+            let others = match about.subjects - 1 {
+                0 => String::new(),
+                1 => ", and 1 other".to_owned(),
+                others => format!(", and {others} others"),
+            };
+            let named = format!("{}{others}", shown(first));
+            event.subject = one_line(&format!("{} about {named} of {}", about.decided, scanned(about.scan)));
+        }
+        Ok(())
     }
 }
 
-/// An event in words.
-fn described(event: &Event, place: u64) -> Option<v1::AuditEvent> {
-    let (action, subject, detail) = words(event.what.as_ref()?);
-    Some(v1::AuditEvent {
+/// What a decision is about.
+struct About {
+    /// The verdict, or the change of labels, in words.
+    decided: String,
+    scan: u64,
+    subjects: usize,
+    /// The first subject.
+    keys: Vec<Key>,
+}
+
+/// A subject by its first document, with the sites of the others.
+fn shown(name: &SubjectName) -> String {
+    let place = format!("{}/{}: {}", name.site, name.repository, name.path);
+    match name.more {
+        0 => place,
+        more if name.sites.is_empty() => format!("{place} and {more} more"),
+        more => format!("{place} and {more} more at {}", name.sites.join(", ")),
+    }
+}
+
+/// An event in words, and what it decided about.
+fn described(event: &Event, place: u64) -> Option<(v1::AuditEvent, Option<About>)> {
+    let what = event.what.as_ref()?;
+    let about = match what {
+        What::Decided(decision) => Some(About {
+            decided: decided_words(decision),
+            scan: decision.scan,
+            subjects: decision.decided.len().max(1),
+            keys: decision.decided.iter().take(1).filter_map(key_of).collect(),
+        }),
+        _ => None,
+    };
+    let (action, subject, detail) = words(what);
+    let event = v1::AuditEvent {
         place,
         time: event.time,
         by: event.by.clone(),
         action: action.to_owned(),
         subject: one_line(&subject),
         detail: one_line(&detail),
-    })
+    };
+    Some((event, about))
+}
+
+fn key_of(decided: &Decided) -> Option<Key> {
+    <[u8; 18]>::try_from(decided.key.as_slice()).ok().map(Key)
+}
+
+/// The verdict of a decision, or its change of labels.
+fn decided_words(decision: &Decision) -> String {
+    decision.label.as_ref().map_or_else(|| word(decision.verdict()).to_owned(), change_words)
 }
 
 fn words(what: &What) -> (&'static str, String, String) {
@@ -80,7 +155,7 @@ fn words(what: &What) -> (&'static str, String, String) {
                 count => format!("{count} subjects"),
             };
             let detail = [decision.note.as_str(), decision.filter.as_str()].join(" ").trim().to_owned();
-            let decided = decision.label.as_ref().map_or_else(|| word(decision.verdict()).to_owned(), change_words);
+            let decided = decided_words(decision);
             let action = if decision.label.is_some() { "labelled" } else { "decided" };
             (action, format!("{decided} about {about} of {}", scanned(decision.scan)), detail)
         }

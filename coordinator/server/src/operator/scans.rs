@@ -13,6 +13,7 @@ use tonic::Status;
 use super::OperatorService;
 use crate::error::Error;
 use crate::identity::Operator;
+use crate::scan::check_member;
 use cognate_analysis::spec::ScanSpec;
 use cognate_storage::journal::What;
 
@@ -33,9 +34,7 @@ impl OperatorService {
             if !self.is_own(operator, site.as_str()) {
                 return Err(Error::Denied(format!("`{}` may not have `{site}` scanned", operator.name)));
             }
-            if self.services.records.store.party_of(site)?.is_none() {
-                return Err(Error::UnknownSite(site.clone()));
-            }
+            check_member(&self.services.records.store, site)?;
         }
         Ok(checked)
     }

@@ -6,11 +6,11 @@ use std::sync::Arc;
 use cognate_analysis::AnalysisLimits;
 use cognate_analysis::spec::ScanSpec;
 use cognate_fingerprint::Method;
-use cognate_proto::name::ScanId;
+use cognate_proto::name::{ScanId, SiteName};
 use cognate_proto::options::ScanOptions;
-use cognate_proto::v1;
+use cognate_proto::v1::{self, MemberKind, MemberStatus};
 use cognate_storage::clock::random_number;
-use cognate_storage::store::{ScanRow, ScanStep};
+use cognate_storage::store::{ScanRow, ScanStep, Store};
 use tokio::sync::watch;
 
 use super::Scans;
@@ -156,12 +156,7 @@ impl Scans {
     }
 
     fn check_sites(&self, spec: &ScanSpec) -> Result<(), Error> {
-        for (site, _) in &spec.options.repositories {
-            if self.records.store.party_of(site)?.is_none() {
-                return Err(Error::UnknownSite(site.clone()));
-            }
-        }
-        Ok(())
+        spec.options.repositories.iter().try_for_each(|(site, _)| check_member(&self.records.store, site))
     }
 
     /// Refuses a sample of a repository whose index has more: the sync of the sample would remove what was sent.
@@ -223,5 +218,19 @@ impl Scans {
             Err(error) if error.kind() != std::io::ErrorKind::NotFound => Err(Error::state(&folder)(error)),
             _ => Ok(()),
         }
+    }
+}
+
+/// Refuses a site that cannot take part: it was revoked, has not enrolled yet, or is none.
+///
+/// # Errors
+/// Fails if it cannot, or the store cannot be read.
+pub(crate) fn check_member(store: &Store, site: &SiteName) -> Result<(), Error> {
+    let refused = |why: &str| Err(Error::Refused(format!("site `{site}` {why}")));
+    match store.member(MemberKind::Site, site.as_str())?.map(|row| row.status()) {
+        Some(MemberStatus::Active) => Ok(()),
+        Some(MemberStatus::Revoked) => refused("is revoked: `cognate site invite` lets it enrol again"),
+        Some(MemberStatus::Invited) => refused("has not enrolled yet: its invitation is open"),
+        Some(MemberStatus::Unspecified) | None => Err(Error::UnknownSite(site.clone())),
     }
 }

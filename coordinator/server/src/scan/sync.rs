@@ -409,8 +409,8 @@ pub(super) fn site_count(spec: &ScanSpec) -> usize {
 
 fn says(key: KeyFingerprint) -> String {
     match key == Key::none().fingerprint() {
-        true => "no key".to_owned(),
-        false => format!("key {key}"),
+        true => "no federation key".to_owned(),
+        false => format!("the federation key {key}"),
     }
 }
 

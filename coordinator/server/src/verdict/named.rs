@@ -45,24 +45,34 @@ impl Verdicts {
         actions: &[v1::VerdictAction],
         reader: &Reader,
     ) -> Result<HashMap<(u64, i32), Vec<SubjectName>>, Error> {
-        let mut by_scan: Vec<(u64, Vec<&v1::VerdictAction>)> = Vec::new();
+        let mut about = Vec::new();
         for action in actions {
-            match by_scan.iter_mut().find(|(scan, _)| *scan == action.scan) {
-                Some((_, of_scan)) => of_scan.push(action),
-                None => by_scan.push((action.scan, vec![action])),
+            let parts = self.records.store.verdict_action(action.action)?;
+            let keys = parts.iter().filter(|part| part.verdict == action.verdict).flat_map(|part| part.keys());
+            about.push((action.scan, keys.take(NAMED_MAX).collect()));
+        }
+        let names = self.names_of_keys(&about, reader)?;
+        Ok(actions.iter().map(|action| (action.action, action.verdict)).zip(names).collect())
+    }
+
+    /// The names of subjects in the results of scans, in the order of the subjects: the first of each row.
+    ///
+    /// # Errors
+    /// As [`Verdicts::names_of`].
+    pub fn names_of_keys(&self, about: &[(u64, Vec<Key>)], reader: &Reader) -> Result<Vec<Vec<SubjectName>>, Error> {
+        let mut scans: Vec<u64> = Vec::new();
+        for (scan, _) in about {
+            if !scans.contains(scan) {
+                scans.push(*scan);
             }
         }
-        let mut names = HashMap::new();
-        for (scan, of_scan) in by_scan.into_iter().take(SCANS_MAX) {
+        let mut names = vec![Vec::new(); about.len()];
+        for scan in scans.into_iter().take(SCANS_MAX) {
             let Ok(browse) = self.results.browse(ScanId(scan), reader) else { continue };
-            for action in of_scan {
-                let parts = self.records.store.verdict_action(action.action)?;
-                let keys = parts.iter().filter(|part| part.verdict == action.verdict).flat_map(|part| part.keys());
-                let mut named = Vec::new();
-                for key in keys.take(NAMED_MAX) {
-                    named.extend(self.name_of(&browse, key)?);
+            for ((_, keys), named) in about.iter().zip(&mut names).filter(|((of, _), _)| *of == scan) {
+                for key in keys.iter().take(NAMED_MAX) {
+                    named.extend(self.name_of(&browse, *key)?);
                 }
-                names.insert((action.action, action.verdict), named);
             }
         }
         Ok(names)

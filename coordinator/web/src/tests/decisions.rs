@@ -28,6 +28,17 @@ async fn decisions_name_what_they_are_about_and_are_filtered_and_taken_away_as_c
     let rows: Vec<&str> = csv.lines().collect();
     assert!(rows.len() == 2 && rows[0].starts_with("action,time,by,verdict,subjects,kind,place,path"), "{csv}");
     assert!(rows[1].contains(",anna,keep,1,cluster,a/main,letters/"), "{csv}");
+    // So does the audit log, on its page and as CSV.
+    browser.sign_in(&person("root", Role::Administrator)).await;
+    let page = browser.get("/audit?by=anna").await.body;
+    assert!(
+        page.contains("letters/") && page.contains("and 1 more at a of scan") && page.contains("/audit/csv?by=anna"),
+        "{page}"
+    );
+    let csv = browser.get("/audit/csv?by=anna").await.body;
+    let kept = csv.lines().find(|line| line.contains(",decided,keep about a/main: letters/"));
+    assert!(kept.is_some_and(|line| line.contains(",anna,")) && csv.starts_with("time,by,action,subject,"), "{csv}");
+    assert_eq!(csv.lines().filter(|line| line.contains("root")).count(), 0, "{csv}");
 }
 
 #[tokio::test]

@@ -47,6 +47,11 @@ fn a_site_is_shut_out_invited_again_and_forgotten_from_the_pages() {
     browser.click("#b details:has(form[action='/sites/revoke']) summary");
     browser.click("#b form[action='/sites/revoke'] button");
     browser.wait("it is shut out", |browser| browser.has("#b .state.revoked"));
+    // A launch says that it is shut out, not that there is none.
+    let repositories = federation.repositories();
+    let refused = federation.operate(&["scan", "launch", "--yes", "--repositories", &repositories]).refusal(1);
+    assert!(refused.contains("site `b` is revoked: `cognate site invite` lets it enrol again"), "{refused}");
+    assert_eq!(federation.operate(&["scan", "list", "--format", "json"]).json().as_array().unwrap().len(), 1);
     // All that it sent, and the result, go with it; only who has typed its name does that.
     browser.click("#b details:has(form[action='/sites/forget']) summary");
     browser.fill("#again-b", "a");
