@@ -71,7 +71,7 @@ fn rows(repository: &v1::Repository) -> Vec<Vec<String>> {
             count(index.documents),
             bytes(index.size_bytes),
             if index.sealed == 0 { "never".to_owned() } else { time(index.sealed) },
-            method(index),
+            index_words(index),
             bytes(index.stored_bytes),
         ]);
         row
@@ -79,8 +79,8 @@ fn rows(repository: &v1::Repository) -> Vec<Vec<String>> {
     repository.indexes.iter().map(of_index).collect()
 }
 
-/// A method in the words of people; `refined`: only of some documents.
-fn method(index: &v1::RepositoryIndex) -> String {
+/// The method of an index in the words of people; `refined`: only of some documents.
+pub(crate) fn index_words(index: &v1::RepositoryIndex) -> String {
     let keyed = if index.keyed { ", keyed" } else { "" };
     let refined = if index.scope.is_empty() { "" } else { ", refined" };
     format!("{}{keyed}{refined}", method_words(index.method.as_ref()))
@@ -88,13 +88,7 @@ fn method(index: &v1::RepositoryIndex) -> String {
 
 /// A method in the words of people.
 pub(crate) fn method_words(method: Option<&v1::MethodSpec>) -> String {
-    let v1::MethodSpec { name, view, param, chunk_bytes, .. } = method.cloned().unwrap_or_default();
-    let view = match view.as_str() {
-        "raw" | "" => "bytes",
-        "office" => "text of office files",
-        view => view,
-    };
-    one_line(&cognate_export::human::method(&name, view, chunk_bytes, &param))
+    one_line(&method.map_or_else(String::new, cognate_export::human::method_of))
 }
 
 fn object(repository: &v1::Repository) -> Value {

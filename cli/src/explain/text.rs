@@ -4,6 +4,7 @@ use std::io::Write;
 
 use cognate_proto::path::printable;
 
+use cognate_export::estimated;
 use cognate_export::human::{bytes, count, share as human_share};
 use cognate_export::table::table_within;
 use cognate_result::explain::record::{Difference, Document, Explained, Pair};
@@ -47,15 +48,17 @@ fn write_pair(pair: &Pair, limit: usize, columns: Option<usize>, out: &mut dyn W
         writeln!(out, "  They are the same: {}.", bytes(pair.a.size_bytes))?;
     } else if let Some(shared_bytes) = pair.shared_bytes {
         let relation = pair.relation.as_deref().unwrap_or("nothing in common");
-        let estimate = if pair.estimated.is_some() { ", estimated" } else { "" };
         writeln!(
             out,
-            "  {relation}{estimate}: {} in common, {} of A and {} of B; resemblance {}",
+            "  {relation}: {} in common, {} of A and {} of B; resemblance {}",
             bytes(shared_bytes),
             percent(pair.a_in_b),
             percent(pair.b_in_a),
             percent(pair.resemblance),
         )?;
+        if pair.estimated.is_some() {
+            writeln!(out, "  The resemblance is {}.", estimated::one(pair.interval, pair.within_tenth))?;
+        }
     }
     if let Some(reason) = &pair.coarse_reason {
         writeln!(out, "  COARSE: {reason}")?;

@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 use std::io::Write;
 
-use cognate_fingerprint::RunLengths;
+use cognate_fingerprint::{RunLengths, View};
 use cognate_proto::path::printable;
 use cognate_server::find::record::{CoarseRow, Under, reason};
 use cognate_server::find::{Answer, Coverage, Found, Match, Share, Unsearched};
@@ -46,6 +46,9 @@ pub(super) fn write(query: &Query, answer: &Answer, columns: Option<usize>, out:
     }
     if let Some(share) = least_within_tenth(answer) {
         writeln!(out, "An estimate from such a sample is within 10 points of the truth in {share} of cases or more.")?;
+    }
+    if query.under.method.view() == View::Office && answer.documents.iter().any(|found| found.matches.is_empty()) {
+        writeln!(out, "Office files, PDF and mail were searched by their text; --view raw searches their bytes.")?;
     }
     if has_match(|one| word(one) == "candidate") {
         writeln!(out, "This method only proposes candidates: check them under another one, such as tttd.")?;

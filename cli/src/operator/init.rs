@@ -62,7 +62,7 @@ pub(crate) fn run(args: &InitArgs) -> anyhow::Result<Exit> {
     };
     let words = words.map_err(|error| refusal(&error))?;
     super::members::print(&path.display().to_string())?;
-    eprintln!("the federation is created; its key: {words}");
+    eprintln!("the federation is created; the key of its authority: {words}");
     let operator = path.display();
     eprintln!("next:");
     eprintln!("  1. cognate coordinator run --config {}", args.config.display());

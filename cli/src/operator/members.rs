@@ -84,9 +84,9 @@ pub(crate) async fn list(operator: &Operator, kind: MemberKind, format: TableFor
         }
         TableFormat::Text => {
             let headings: &[&str] = if of_sites {
-                &["SITE", "PARTY", "STATUS", "ATTACHED", "LAST HEARD", "HOLDS UNTIL", "SOFTWARE", "KEY"]
+                &["SITE", "PARTY", "STATUS", "ATTACHED", "LAST HEARD", "CERTIFICATE UNTIL", "SOFTWARE", "TLS KEY"]
             } else {
-                &["OPERATOR", "ROLE", "SITE", "PARTY", "STATUS", "HOLDS UNTIL", "KEY"]
+                &["OPERATOR", "ROLE", "SITE", "PARTY", "STATUS", "CERTIFICATE UNTIL", "TLS KEY"]
             };
             print(&table::table(headings, answer.members.iter().map(|member| row(member, of_sites))))?;
         }

@@ -10,7 +10,6 @@ use super::find::find;
 use super::spec::SpecArgs;
 use crate::exit::usage;
 use crate::operator::client::Operator;
-use cognate_export::human::bytes;
 
 /// Default least size of unmatched documents to read again: a chunk of a scan at the usual mean.
 const SIZE_BYTES_MIN: u64 = 1000;
@@ -80,18 +79,7 @@ fn took_part(options: &ScanOptions, state: &v1::ScanState) -> Vec<(SiteName, Rep
     options.repositories.iter().filter(|named| !missing(named)).cloned().collect()
 }
 
-/// `3f2a…: documents in clusters, and unmatched ones of 4.0 kB and more`.
-pub(super) fn words(refine: &Refine) -> String {
-    let unmatched = || format!("unmatched documents of {} and more", bytes(refine.size_min_bytes));
-    let what = match refine.what {
-        RefineWhat::Linked => "linked documents".to_owned(),
-        RefineWhat::Unmatched => unmatched(),
-        RefineWhat::Both => format!("linked documents, and {}", unmatched()),
-    };
-    format!("{}: {what}", refine.scan)
-}
-
-/// The same for programs.
+/// A refinement for programs.
 pub(super) fn object(refine: &Refine) -> Value {
     json!({"what": refine.word(), "size_min_bytes": refine.unmatched().then_some(refine.size_min_bytes)})
 }

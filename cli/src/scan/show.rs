@@ -1,7 +1,7 @@
 //! Scans in lists and one by one.
 
 use cognate_proto::name::{ScanId, one_line};
-use cognate_proto::options::{Engine, Precision, ScanOptions, ScanView};
+use cognate_proto::options::{ScanOptions, ScanView};
 use cognate_proto::v1::{self, ScanState, ScanStatus};
 use serde_json::{Value, json};
 
@@ -10,6 +10,7 @@ use crate::exit::Exit;
 use crate::operator::client::{Operator, OperatorArg};
 use crate::operator::members::{TableFormat, print, print_json, time};
 use cognate_export::human::{bytes, count};
+use cognate_export::settings;
 use cognate_export::table::table;
 
 /// `cognate scan list`.
@@ -65,12 +66,14 @@ pub(super) async fn show(arg: &OperatorArg, scan: &str, format: TableFormat) -> 
 
 /// A scan for people.
 pub(super) fn text(state: &ScanState) -> String {
-    let mut lines = vec![format!("scan      {}", ScanId(state.scan)), format!("status    {}", status(state))];
+    let mut lines = Vec::new();
     let mut line = |name: &str, value: String| {
         if !value.is_empty() {
-            lines.push(format!("{name:<10}{value}"));
+            lines.push(format!("{name:<26}{value}"));
         }
     };
+    line("scan", ScanId(state.scan).to_string());
+    line("status", status(state).to_owned());
     line("name", one_line(&state.name));
     line("failure", one_line(&state.failure));
     line("waits for", one_line(&state.waiting));
@@ -79,18 +82,7 @@ pub(super) fn text(state: &ScanState) -> String {
     line("by", one_line(&state.launched_by));
     let options = ScanOptions::of_record(state.options.as_ref());
     line("from", one_line(&options.origin));
-    line("view", options.view.to_string());
-    line("only", listed(&options.include));
-    line("without", listed(&options.exclude));
-    line("size", options.size_max_bytes.map(|size| format!("at most {}", bytes(size))).unwrap_or_default());
-    line("sample", options.sample_percent.map(|percent| format!("{percent} % of the documents")).unwrap_or_default());
-    line("align", listed(&options.align));
-    line("align", if options.no_align { "no folders are looked for".to_owned() } else { String::new() });
-    line("engine", if options.engine == Engine::default() { String::new() } else { options.engine.name().to_owned() });
-    line("precision", if options.precision == Precision::default() { "" } else { options.precision.name() }.to_owned());
-    line("param", one_line(&options.param));
-    line("clusters", if options.greedy { "greedy".to_owned() } else { String::new() });
-    line("refines", options.refine.as_ref().map(refine::words).unwrap_or_default());
+    settings::of(&options).into_iter().for_each(|(name, value)| line(&name.to_lowercase(), one_line(&value)));
     line("digest", one_line(&state.digest));
     if state.result_bytes > 0 {
         line("result", bytes(state.result_bytes));
@@ -203,11 +195,6 @@ pub(super) fn object(state: &ScanState) -> Value {
     shown
 }
 
-/// Patterns on one line.
-fn listed(patterns: &[String]) -> String {
-    one_line(&patterns.join(", "))
-}
-
 pub(super) fn none_if_empty(text: &str) -> Option<&str> {
     Some(text).filter(|text| !text.is_empty())
 }
@@ -248,15 +235,16 @@ mod tests {
     fn the_selection_of_a_scan_is_shown_to_people_and_to_programs() {
         let narrowed = state(&["*.txt", "/a\u{1b}b"], Some(4000));
         let shown = text(&narrowed);
-        for line in ["only      *.txt, /a", "without   *.bak", "size      at most 4.0 kB"] {
-            assert!(shown.lines().any(|one| one.starts_with(line)), "{line}: {shown}");
+        for (name, value) in [("only", "*.txt, /a"), ("without", "*.bak"), ("no larger than", "4.0 kB")] {
+            let line = format!("{name:<26}{value}");
+            assert!(shown.lines().any(|one| one.starts_with(&line)), "{line}: {shown}");
         }
         assert!(!shown.contains('\u{1b}'), "{shown}");
         let shown = object(&narrowed);
         assert_eq!(shown["include"], json!(["*.txt", "/a\u{1b}b"]));
         assert_eq!((&shown["exclude"], &shown["size_max"]), (&json!(["*.bak"]), &json!(4000)));
         let all = state(&[], None);
-        assert!(!text(&all).contains("\nonly") && !text(&all).contains("\nsize"));
+        assert!(!text(&all).contains("\nonly  ") && !text(&all).contains("\nno larger"));
         assert_eq!((&object(&all)["include"], &object(&all)["size_max"]), (&json!([]), &Value::Null));
     }
 }

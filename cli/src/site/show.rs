@@ -9,6 +9,7 @@ use serde_json::{Value, json};
 use crate::exit::{Exit, usage};
 use crate::operator::client::Operator;
 use crate::operator::members::{TableFormat, print, print_json, time};
+use crate::repo::index_words;
 use cognate_export::human::{bytes, count};
 use cognate_export::table::table;
 
@@ -111,7 +112,7 @@ fn rows(repository: &Repository) -> Vec<Vec<String>> {
         vec![
             name.clone(),
             offered.clone(),
-            method(index),
+            index_words(index),
             count(index.documents),
             bytes(index.size_bytes),
             bytes(index.stored_bytes),
@@ -121,17 +122,11 @@ fn rows(repository: &Repository) -> Vec<Vec<String>> {
     repository.indexes.iter().map(row).collect()
 }
 
-fn method(index: &RepositoryIndex) -> String {
-    let spec = index.method.clone().unwrap_or_default();
-    let keyed = if index.keyed { ", keyed" } else { "" };
-    one_line(&format!("{} {} {}{keyed}", spec.name, spec.view, spec.chunk_bytes))
-}
-
 fn object(member: &Member, repositories: &[Repository], wrong: &[String]) -> Value {
     let membership = member.membership.clone().unwrap_or_default();
     let index = |index: &RepositoryIndex| {
         json!({
-            "method": method(index), "documents": index.documents, "size_bytes": index.size_bytes,
+            "method": index_words(index), "documents": index.documents, "size_bytes": index.size_bytes,
             "stored_bytes": index.stored_bytes, "sealed": (index.sealed != 0).then(|| time(index.sealed)),
         })
     };

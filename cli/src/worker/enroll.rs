@@ -48,7 +48,7 @@ pub(super) fn run(args: &EnrollArgs) -> anyhow::Result<Exit> {
     let site = identity.site().unwrap_or_default();
     writeln!(
         std::io::stdout(),
-        "enrolled as site `{site}`; the certificate holds until {ends} and renews itself\nkey {}\nnow: cognate worker run --config {}",
+        "enrolled as site `{site}`; the certificate holds until {ends} and renews itself\nTLS key {}\nnow: cognate worker run --config {}",
         identity.key().words(),
         args.config.config.display(),
     )?;

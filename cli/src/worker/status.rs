@@ -3,6 +3,7 @@
 use std::io::{self, Write};
 
 use clap::{Args, ValueEnum};
+use cognate_export::human;
 use cognate_proto::name::one_line;
 use cognate_worker::control::{self, Request};
 use cognate_worker::enrolment::Identity;
@@ -142,8 +143,12 @@ fn write_text(out: &mut impl Write, setup: &Setup, value: &Value, status: &SiteS
             let of = if doing.walk_finished { "" } else { " so far" };
             writeln!(
                 out,
-                "syncing {}: {} of {} documents{of}, {} bytes read, {} sent",
-                doing.repository, doing.documents_done, doing.entries_seen, doing.read_bytes, doing.sent_bytes
+                "syncing {}: {} of {} documents{of}, {} read, {} sent",
+                doing.repository,
+                human::count(doing.documents_done),
+                human::count(doing.entries_seen),
+                human::bytes(doing.read_bytes),
+                human::bytes(doing.sent_bytes),
             )?;
         }
         if status.running.is_empty() {
@@ -163,9 +168,11 @@ fn write_text(out: &mut impl Write, setup: &Setup, value: &Value, status: &SiteS
     }
     writeln!(out)?;
     let ledger = &value["ledger"];
-    writeln!(out, "ledger: {} messages, {} bytes", ledger["messages"], ledger["bytes"])?;
+    let number = |name: &str| ledger[name].as_u64().unwrap_or_default();
+    let (messages, size) = (human::count(number("messages")), human::bytes(number("bytes")));
+    writeln!(out, "ledger, of all that left: {messages} messages, {size}")?;
     if let Some(ends) = time(&value["certificate_ends"]) {
-        writeln!(out, "certificate: holds until {ends}, key {}", text("certificate_words"))?;
+        writeln!(out, "certificate: holds until {ends}, TLS key {}", text("certificate_words"))?;
     }
     if !text("key_fingerprint").is_empty() {
         let none = cognate_fingerprint::Key::none().fingerprint().to_string();
@@ -179,16 +186,16 @@ fn write_text(out: &mut impl Write, setup: &Setup, value: &Value, status: &SiteS
 
 fn write_done(out: &mut impl Write, done: &IndexStatus) -> io::Result<()> {
     let refined = if done.refined { ", refined" } else { "" };
-    let method = format!("{} {} {}{refined}", done.method, done.view, done.chunk_bytes);
+    let method = human::method(&done.method, &done.view, done.chunk_bytes, &done.param);
+    let size = human::count(done.documents);
     match done.finished {
         Some(finished) => writeln!(
             out,
-            "  {method}: last finished {}, {} documents, {} unreadable",
+            "  {method}{refined}: {size} documents as of {}, {} of them not read",
             setup::time(finished),
-            done.documents,
-            done.unreadable
+            human::count(done.unreadable),
         )?,
-        None => writeln!(out, "  {method}: never finished")?,
+        None => writeln!(out, "  {method}{refined}: no sync was completed")?,
     }
     if let Some(failed) = done.failed {
         writeln!(out, "    failed {}: {}", setup::time(failed), done.failure)?;

@@ -17,9 +17,12 @@ const SIDES_MAX: usize = 3;
 /// # Errors
 /// Fails if it cannot be read.
 pub fn of(report: &Report) -> crate::Result<Vec<String>> {
-    let mut all = sentences(&report.scan()?, &report.sites()?, &report.overlap()?, &report.changes()?);
-    let aligned = report.alignment_rows()?;
-    all.extend(moved_folders(&aligned, aligned.len() as u64));
+    let scan = report.scan()?;
+    let mut all = sentences(&scan, &report.sites()?, &report.overlap()?, &report.changes()?);
+    if scan.estimates.is_empty() {
+        let aligned = report.alignment_rows()?;
+        all.extend(moved_folders(&aligned, aligned.len() as u64));
+    }
     Ok(all)
 }
 
@@ -44,11 +47,15 @@ pub(crate) fn estimates(scan: &ScanSection) -> Vec<String> {
             count(row.sampled),
         )
     };
-    scan.estimates.iter().map(sentence).collect()
+    let mut sentences: Vec<String> = scan.estimates.iter().map(sentence).collect();
+    if !sentences.is_empty() {
+        sentences.push("All other figures of this result are those of the sample, not of the repositories.".to_owned());
+    }
+    sentences
 }
 
 /// Folders that a sentence names.
-const FOLDERS_MAX: usize = 3;
+const FOLDERS_MAX: u64 = 3;
 
 /// The folders that are at another path at the other side, those with most documents first. `all` is their number; `rows` has
 /// at least those with most documents.
@@ -60,15 +67,17 @@ pub fn moved_folders(rows: &[AlignmentRow], all: u64) -> Option<String> {
         true => "the root".to_owned(),
         false => printable(path.as_bytes()).into_owned(),
     };
-    let shown: Vec<String> = moved
+    // To count one more takes as much place as to name it.
+    let shown = if all <= FOLDERS_MAX + 1 { moved.len() } else { FOLDERS_MAX as usize };
+    let named: Vec<String> = moved
         .iter()
-        .take(FOLDERS_MAX)
+        .take(shown)
         .map(|row| {
             let documents = if row.documents == 1 { "document" } else { "documents" };
             format!("{} is {} ({} {documents})", name(&row.a.path), name(&row.b.path), count(row.documents))
         })
         .collect();
-    let rest = all.saturating_sub(FOLDERS_MAX as u64);
+    let rest = all.saturating_sub(named.len() as u64);
     let rest = if rest > 0 { format!("; and {} more", count(rest)) } else { String::new() };
     let place = |place: &FolderPlace| match place.repository.as_str() {
         "main" => place.site.clone(),
@@ -80,7 +89,7 @@ pub fn moved_folders(rows: &[AlignmentRow], all: u64) -> Option<String> {
         count(all),
         place(&first.a),
         place(&first.b),
-        shown.join("; "),
+        named.join("; "),
     ))
 }
 
@@ -111,7 +120,7 @@ fn both_ways(scan: &ScanSection, sites: &[SiteSection], row: &OverlapSection) ->
         (None, _) => "",
         (Some("text"), true) => " by the text of office files, PDF and mail",
         (Some("text"), false) => " by their text",
-        (Some(_), true) => " by the bytes of all other files",
+        (Some(_), true) => " by their bytes, not counting office files, PDF and mail",
         (Some(_), false) => " by their bytes",
     };
     let direction = |of: &str, at: &str, shared: u64| {
@@ -160,11 +169,10 @@ mod tests {
             given: false,
         };
         let rows = [row("f", "g", 1), row("core", "_core", 172), row("", "src", 9), row("x", "y", 2)];
-        assert_eq!(
-            moved_folders(&rows, 4).unwrap(),
-            "4 folders of old are at another path at new: core is _core (172 documents); the root is src (9 documents); x is y (2 \
-             documents); and 1 more."
-        );
+        let begin = "folders of old are at another path at new: core is _core (172 documents); the root is src (9 documents); x is y \
+                     (2 documents); ";
+        assert_eq!(moved_folders(&rows, 4).unwrap(), format!("4 {begin}f is g (1 document)."), "a fourth is named");
+        assert_eq!(moved_folders(&rows, 5).unwrap(), format!("5 {begin}and 2 more."));
         let one = moved_folders(&rows[..1], 1).unwrap();
         assert_eq!(one, "1 folder of old is at another path at new: f is g (1 document).");
         assert!(moved_folders(&[], 0).is_none());

@@ -2,6 +2,7 @@
 //! one number has the same digits wherever it is shown.
 
 use bytesize::ByteSize;
+use cognate_proto::v1::MethodSpec;
 use cognate_result::report::Ratio;
 
 /// A count with its thousands apart: `108,804`.
@@ -102,8 +103,20 @@ pub fn ago(time: i64, now: i64) -> String {
     }
 }
 
-/// A method in words: `chunks of the bytes, mean 1,000`. The default method needs no name; `view` is in words too.
+/// A view in words.
+pub fn view(view: &str) -> &str {
+    match view {
+        "raw" | "" => "bytes",
+        "auto" => "bytes, and text of office files",
+        "office" => "text of office files",
+        "both" => "bytes and text",
+        view => view,
+    }
+}
+
+/// A method in words: `chunks of the bytes, mean 1,000`. The default method needs no name.
 pub fn method(name: &str, view: &str, chunk_bytes: u64, param: &str) -> String {
+    let view = self::view(view);
     let mut words = vec![match name {
         "tttd" | "" => format!("chunks of the {view}"),
         name => format!("{name} over the {view}"),
@@ -114,6 +127,11 @@ pub fn method(name: &str, view: &str, chunk_bytes: u64, param: &str) -> String {
     words.push(param.to_owned());
     words.retain(|word| !word.is_empty());
     words.join(", ")
+}
+
+/// The same of a method as messages have it.
+pub fn method_of(spec: &MethodSpec) -> String {
+    method(&spec.name, &spec.view, spec.chunk_bytes, &spec.param)
 }
 
 #[cfg(test)]
@@ -186,8 +204,8 @@ mod tests {
 
     #[test]
     fn the_default_method_is_told_without_its_name() {
-        assert_eq!(method("tttd", "bytes", 1000, ""), "chunks of the bytes, mean 1,000");
-        assert_eq!(method("tttd", "text of office files", 50, ""), "chunks of the text of office files, mean 50");
+        assert_eq!(method("tttd", "raw", 1000, ""), "chunks of the bytes, mean 1,000");
+        assert_eq!(method("tttd", "office", 50, ""), "chunks of the text of office files, mean 50");
         assert_eq!(method("shingle", "text", 0, "w=9"), "shingle over the text, w=9");
     }
 }

@@ -10,6 +10,8 @@ const NAME_CHARS_BEGIN: usize = 48;
 const NAME_CHARS_END: usize = 40;
 /// Maximum characters of a name, including its tooltip.
 const WHOLE_CHARS_MAX: usize = 8192;
+/// Longer names may go on in the next line behind each `/`.
+const LINE_CHARS_MAX: usize = 24;
 
 /// A name from outside, as HTML: characters that act on the text around them are made visible, and a long name is
 /// shortened, with its full text in the tooltip.
@@ -27,12 +29,18 @@ pub fn name(text: &str) -> String {
         html.push('"');
     }
     html.push('>');
+    let show = |html: &mut String, character| {
+        shown(html, character);
+        if character == '/' && count > LINE_CHARS_MAX {
+            html.push_str("<wbr>");
+        }
+    };
     if count > NAME_CHARS_MAX {
-        text.chars().take(NAME_CHARS_BEGIN).for_each(|character| shown(&mut html, character));
+        text.chars().take(NAME_CHARS_BEGIN).for_each(|character| show(&mut html, character));
         html.push_str("<span class=\"gap\">…</span>");
-        text.chars().skip(count - NAME_CHARS_END).for_each(|character| shown(&mut html, character));
+        text.chars().skip(count - NAME_CHARS_END).for_each(|character| show(&mut html, character));
     } else {
-        text.chars().for_each(|character| shown(&mut html, character));
+        text.chars().for_each(|character| show(&mut html, character));
     }
     html.push_str("</bdi>");
     html
@@ -77,6 +85,11 @@ mod tests {
     #[test]
     fn a_hostile_name_shows_what_it_is_and_does_nothing() {
         assert_eq!(name("a/b c.txt"), "<bdi class=\"name\">a/b c.txt</bdi>");
+        let long = name("departments/finance/2024.xlsx");
+        assert_eq!(
+            long, "<bdi class=\"name\">departments/<wbr>finance/<wbr>2024.xlsx</bdi>",
+            "a line may end behind a /"
+        );
         let shown = name("<script>alert(\"1\")</script>&'");
         assert!(!shown.contains("<script") && shown.contains("&lt;script&gt;alert(&quot;1&quot;)"), "{shown}");
         let shown = name("invoice\u{202e}fdp.exe\n\u{0}");

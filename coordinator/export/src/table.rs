@@ -14,6 +14,10 @@ pub fn table(headings: &[&str], rows: impl IntoIterator<Item = Vec<String>>) -> 
     table_within(None, headings, rows)
 }
 
+/// Where a cell may go on in the next line: behind a blank, and between the parts of a path. It has no width, and is in no
+/// cell from outside, where it is written out.
+const BREAK: char = '\u{200b}';
+
 /// The same for a terminal of so many columns: cells that are too long for it take several lines.
 pub fn table_within(columns: Option<usize>, headings: &[&str], rows: impl IntoIterator<Item = Vec<String>>) -> String {
     let mut table = Table::new();
@@ -22,9 +26,11 @@ pub fn table_within(columns: Option<usize>, headings: &[&str], rows: impl IntoIt
         table.set_content_arrangement(ContentArrangement::Dynamic);
         table.set_width(u16::try_from(columns.max(COLUMNS_MIN)).unwrap_or(u16::MAX));
     }
-    table.load_style(presets::NOTHING).set_header(headings.iter().map(|heading| heading.trim_start()));
+    table.set_delimiter(BREAK);
+    let broken = |text: &str| text.replace(' ', &format!(" {BREAK}")).replace('/', &format!("/{BREAK}"));
+    table.load_style(presets::NOTHING).set_header(headings.iter().map(|heading| broken(heading.trim_start())));
     for row in rows {
-        table.add_row(row.iter().map(|cell| harmless(cell)));
+        table.add_row(row.iter().map(|cell| broken(&harmless(cell))));
     }
     for (number, column) in table.column_iter_mut().enumerate() {
         column.set_padding((0, 2));
@@ -32,7 +38,7 @@ pub fn table_within(columns: Option<usize>, headings: &[&str], rows: impl IntoIt
             column.set_cell_alignment(CellAlignment::Right);
         }
     }
-    let lines: Vec<String> = table.lines().map(|line| format!("  {}", line.trim_end())).collect();
+    let lines: Vec<String> = table.lines().map(|line| format!("  {}", line.replace(BREAK, "").trim_end())).collect();
     lines.join("\n")
 }
 
@@ -69,6 +75,14 @@ mod tests {
             let letters: Vec<char> = shown.chars().filter(|letter| !letter.is_whitespace()).collect();
             assert_eq!(letters.len(), "WHATSIZEWHY12,345somewordsthatsaywhyitisso".len() + path.len(), "{shown}");
             assert!(shown.contains("12,345"), "a number is not cut:\n{shown}");
+            for line in shown.lines().map(|line| line.split_whitespace().next().unwrap_or_default()) {
+                let parts = ["", "WHAT", "a-very", "name-of", "that-fills", ".docx", "long", "document"];
+                let is_whole = line.ends_with('/') || parts.iter().any(|part| line.contains(part));
+                assert!(
+                    is_whole,
+                    "{line:?} ends between two parts of the path, where one of them fits in a line:\n{shown}"
+                );
+            }
         }
     }
 

@@ -102,6 +102,7 @@ fn write_answer(report: &Report, words: &Words, sites: &[SiteSection], out: &mut
     writeln!(out, "{}\n", words.table(&headings, rows))?;
     write_in_common(report, words, sites, &scan, out)?;
     if sites.len() == 2
+        && scan.estimates.is_empty()
         && let aligned = report.alignment_rows()?
         && let Some(sentence) = moved_folders(&aligned, aligned.len() as u64)
     {
@@ -177,7 +178,7 @@ fn write_in_common(
                 continue;
             }
             let line = format!(
-                "In common     {} of {from} ({} of {}{}) is also at {to}; {} of its {} {} have a copy or a relative there",
+                "In common     {} of {from} ({} of {}{}) is also at {to}; {} of its {} {} {} a copy or a relative there",
                 percent(shared, all_bytes),
                 bytes(shared),
                 bytes(all_bytes),
@@ -185,6 +186,7 @@ fn write_in_common(
                 count(documents),
                 count(all_documents),
                 words.documents,
+                if documents == 1 { "has" } else { "have" },
             );
             if !lines.contains(&line) {
                 lines.push(line);

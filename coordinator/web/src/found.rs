@@ -61,7 +61,7 @@ impl Answer {
 
 /// The method of a search, in the words of people.
 pub(crate) fn searched_by(under: &UnderRow) -> String {
-    human::method(&under.method, crate::scans::view(&under.view), under.chunk_bytes, &under.param)
+    human::method(&under.method, &under.view, under.chunk_bytes, &under.param)
 }
 
 /// The reason why matches are coarse, with their number.
@@ -139,7 +139,7 @@ mod tests {
             });
             Answer::read(record).unwrap().render().unwrap()
         };
-        let coarse = shown("coarse", reason.clone(), serde_json::json!([reason]));
+        let coarse = shown("coarse", reason.clone(), serde_json::json!([reason])).replace("<wbr>", "");
         assert!(coarse.contains("2 matches: tokyo/kb: its site is") && !coarse.contains("<away>"), "{coarse}");
         assert!(coarse.contains("<small>whole chunks</small>"));
         let fine = shown("fine", Value::Null, serde_json::json!([]));

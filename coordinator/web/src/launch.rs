@@ -167,7 +167,7 @@ impl EstimateRow {
         let read_bytes = estimate.size_bytes.saturating_sub(estimate.unread_bytes);
         let mut name = row.repository.as_ref().map(repository).unwrap_or_default();
         if !row.view.is_empty() {
-            name = format!("{name} ({})", crate::scans::view(&row.view));
+            name = format!("{name} ({})", human::view(&row.view));
         }
         EstimateRow {
             name,

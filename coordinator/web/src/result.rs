@@ -187,7 +187,9 @@ async fn landing(person: Person, Path(id): Path<String>, fields: Fields) -> Show
     summary.scan.samples = samples.iter().map(SampleSection::of).collect();
     let is_log = fields.is_set("log");
     let mut answer = sentences(&summary.scan, &summary.sites, &summary.overlap, &summary.changes);
-    answer.extend(moved_folders(&summary.aligned, summary.aligned_count));
+    if summary.scan.estimates.is_empty() {
+        answer.extend(moved_folders(&summary.aligned, summary.aligned_count));
+    }
     let names = person.pages.services().records.store.full_names_of_parties().map_err(cognate_server::Error::from)?;
     html(&Landing {
         party_names: names,

@@ -11,7 +11,7 @@ use axum::response::IntoResponse as _;
 use axum::response::sse::{Event, KeepAlive, Sse};
 use axum::routing::{get, post};
 use cognate_proto::name::ScanId;
-use cognate_proto::options::{LayerOptions, ScanOptions};
+use cognate_proto::options::ScanOptions;
 use cognate_proto::v1::operator_server::Operator as _;
 use cognate_proto::v1::{self, AnalysisPhase, FailureKind, ScanStatus};
 use tokio::sync::mpsc;
@@ -20,7 +20,7 @@ use tokio_stream::wrappers::ReceiverStream;
 
 use crate::scans::{ScanRow, repository};
 use crate::{Again, Fields, Page, PageError, Pages, Person, Shown, filters, html, scan_id, see};
-use cognate_export::human;
+use cognate_export::{human, settings};
 
 pub(crate) fn routes() -> Router<Pages> {
     Router::new()
@@ -165,7 +165,7 @@ async fn show(person: &Person, id: ScanId, again: Option<Again>) -> Shown {
         scan: ScanRow::of(&state),
         again: again.unwrap_or_else(|| Again::filled(Fields::of("name", &state.name))),
         view: ScanView::of(&state),
-        settings: settings(&ScanOptions::of_record(state.options.as_ref())),
+        settings: settings::of(&ScanOptions::of_record(state.options.as_ref())),
         is_under_way: matches!(state.status(), ScanStatus::Syncing | ScanStatus::Analysing),
         has_result,
     };
@@ -176,60 +176,6 @@ async fn show(person: &Person, id: ScanId, again: Option<Again>) -> Shown {
 pub(crate) async fn shown(person: &Person, id: ScanId) -> Result<v1::ScanState, PageError> {
     let request = person.ask("ShowScan", v1::ShowScanRequest { scan: id.0 })?;
     Ok(person.pages.service.show_scan(request).await?.into_inner())
-}
-
-/// The options of a scan, in words.
-fn settings(options: &ScanOptions) -> Vec<(&'static str, String)> {
-    let mut settings = comparison(options);
-    if !options.include.is_empty() {
-        settings.push(("Only", options.include.join(", ")));
-    }
-    if !options.exclude.is_empty() {
-        settings.push(("Without", options.exclude.join(", ")));
-    }
-    if let Some(size) = options.size_max_bytes {
-        settings.push(("No larger than", human::bytes(size)));
-    }
-    if let Some(percent) = options.sample_percent {
-        settings.push(("Sample", format!("{percent} % of the documents")));
-    }
-    if !options.align.is_empty() {
-        settings.push(("Folders compared", options.align.join(", ")));
-    }
-    if options.no_align {
-        settings.push(("Renamed folders", "were not looked for".to_owned()));
-    }
-    if let Some(refine) = &options.refine {
-        settings.push(("Refines", format!("scan {}", refine.scan)));
-    }
-    if options.no_sync {
-        settings.push(("Sites", "were not synced: the scan compared the present indexes".to_owned()));
-    }
-    if let Some(deadline) = options.sync_deadline {
-        settings.push(("Waits for a site at most", human::duration(deadline.as_secs())));
-    }
-    if options.require_complete {
-        settings.push(("If a site is missing", "the scan fails".to_owned()));
-    }
-    settings
-}
-
-/// The methods of a scan and its thresholds, in words.
-fn comparison(options: &ScanOptions) -> Vec<(&'static str, String)> {
-    let layers = options.layers().unwrap_or_default();
-    let [first, further @ ..] = layers.as_slice() else { return Vec::new() };
-    let method = |layer: &LayerOptions| crate::sites::method(Some(&(&layer.method).into()));
-    let least = human::bytes(first.min_shared_bytes);
-    let mut settings = vec![
-        ("Method", method(first)),
-        ("Least shared bytes", format!("{least} or {} of the smaller one", options.min_containment)),
-        ("Only across sites", if options.across_only { "yes" } else { "no" }.to_owned()),
-    ];
-    settings.extend(further.iter().map(|layer| {
-        let least = human::bytes(layer.min_shared_bytes);
-        ("Text as well", format!("{}, at least {least} shared", method(layer)))
-    }));
-    settings
 }
 
 /// The page that follows the end of a scan: its result, or where it has none the scan itself, which says why.

@@ -3,6 +3,7 @@
 use askama::Template;
 use axum::Router;
 use axum::routing::get;
+use cognate_export::human;
 use cognate_proto::name::ScanId;
 use cognate_proto::v1::operator_server::Operator as _;
 use cognate_proto::v1::{self, ScanStatus};
@@ -104,20 +105,13 @@ pub(crate) fn status(status: ScanStatus) -> &'static str {
 
 /// The method of a scan, in a few words. The default one needs no name.
 pub(crate) fn method(options: &v1::ScanOptions) -> String {
-    match (options.method.as_str(), view(&options.view)) {
+    let method = match (options.method.as_str(), human::view(&options.view)) {
         ("tttd" | "", view) => view.to_owned(),
         (method, view) => format!("{method} over {view}"),
-    }
-}
-
-/// A view in a word for people.
-pub(crate) fn view(view: &str) -> &str {
-    match view {
-        "raw" | "" => "bytes",
-        "auto" => "bytes, and text of office files",
-        "office" => "text of office files",
-        "both" => "bytes and text",
-        view => view,
+    };
+    match options.sample_percent {
+        Some(percent) => format!("{method}, a sample of {percent} %"),
+        None => method,
     }
 }
 

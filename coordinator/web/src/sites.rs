@@ -124,8 +124,7 @@ fn repository(repository: &v1::Repository) -> Repository {
 
 /// A method with its parameters, in the words of people.
 pub(crate) fn method(method: Option<&v1::MethodSpec>) -> String {
-    let v1::MethodSpec { name, view, param, chunk_bytes, .. } = method.cloned().unwrap_or_default();
-    cognate_export::human::method(&name, crate::scans::view(&view), chunk_bytes, &param)
+    method.map_or_else(String::new, cognate_export::human::method_of)
 }
 
 async fn invite(person: Person, fields: Fields) -> Shown {

@@ -1,6 +1,6 @@
 //! Estimates of a federation from a sample: what is read for one, what it says, and the complete scan after it.
 
-use cognate_integration_tests::{Federation, Files};
+use cognate_integration_tests::{Browser, Federation, Files};
 use serde_json::Value;
 
 /// A third of the documents are copies at another path, a sixth are versions at the same place, and half are nobody else's.
@@ -68,4 +68,35 @@ fn a_sample_says_what_two_sites_have_in_common_and_a_complete_scan_goes_on_from_
     assert!(refused.contains("has an index, which an estimate would reduce to a sample"), "{refused}");
     launch(&federation, &["--estimate=100"]).refusal(2);
     launch(&federation, &["--estimate=0"]).refusal(2);
+}
+
+#[test]
+fn each_method_says_next_to_its_estimates_how_good_they_are() {
+    let mut federation = Federation::new(1172);
+    let text = federation.dice.bytes(60_000);
+    let edited = [&text[..50_000], &federation.dice.bytes(10_000)[..]].concat();
+    federation.add("paris", &Files::from([("a.txt".to_owned(), text)]));
+    federation.add("tokyo", &Files::from([("b.txt".to_owned(), edited)]));
+    federation.sandbox.settle();
+    federation.start_all();
+    let id = federation.scan(&["--method", "min"]).report()["scan"]["id"].as_str().unwrap().to_owned();
+    let precision = "an estimate: the true share is from ";
+    let close = "; such estimates are within 10 points of it in ";
+    let text = federation.operate(&["report", &id]).expect(0);
+    let folded: Vec<&str> = text.text().split_whitespace().collect();
+    let folded = folded.join(" ");
+    assert!(folded.contains(precision) && folded.contains(close), "{}", text.text());
+    let (a, b) = ("paris/kb/a.txt", "tokyo/kb/b.txt");
+    let explained = federation.operate(&["explain", &id, a, b]).expect(0);
+    assert!(explained.text().contains(precision) && explained.text().contains(close), "{}", explained.text());
+    let view = federation.operate(&["explain", &id, a, b, "--format", "json"]).expect(0).json()["views"][0].take();
+    let [low, high] = [0, 1].map(|end| view["interval"][end].as_f64().unwrap());
+    let share = view["resemblance"].as_f64().unwrap();
+    assert!(low <= share && share <= high && view["within_tenth"].as_f64().unwrap() > 0.9, "{view}");
+    let Some(browser) = Browser::signed_in(&federation) else { return };
+    for page in [format!("/scans/{id}/clusters"), format!("/scans/{id}/explain?a={a}&b={b}")] {
+        browser.open(&page);
+        browser.see_in("main", precision);
+    }
+    browser.check();
 }

@@ -203,7 +203,7 @@ fn a_refinement_finds_more_than_the_coarse_scan_and_reads_only_chosen_documents(
     for name in federation.names() {
         assert!(federation.worker(&name, &["ledger", "verify"]).expect(0).text().contains("to the last byte"));
         let status = federation.worker(&name, &["status"]).expect(0);
-        assert!(status.text().contains("tttd raw 100, refined"), "{status:?}");
+        assert!(status.text().contains("chunks of the bytes, mean 100, refined"), "{status:?}");
         // Syncs that the site begins itself are for methods of complete scans.
         let own = federation.worker(&name, &["sync"]).expect(0);
         assert!(own.text().contains("1000") && !own.text().contains("(tttd 100)"), "{own:?}");

@@ -4,6 +4,7 @@ use std::io::Write;
 
 use crate::Error;
 use crate::clusters::review;
+use crate::estimated;
 use crate::recognised::mark;
 use cognate_result::report::{ClusterSection, IdenticalSet, IdenticalTotals, Report};
 
@@ -114,9 +115,19 @@ impl<E: Into<Error>> From<E> for Stop {
 
 fn write_cluster(cluster: &ClusterSection, words: &Words, out: &mut impl Write) -> crate::Result<()> {
     let (mean, least) = (share(cluster.mean_resemblance.0), share(cluster.min_resemblance.0));
-    let alike = match cluster.link_count {
-        1 => format!("{mean} alike"),
-        links => format!("{} links, {mean} alike on average, {least} at least", count(links)),
+    let is_estimated = cluster.links.iter().any(|link| link.estimated.is_some());
+    let alike = match (cluster.link_count, cluster.links.as_slice()) {
+        (1, [link]) if is_estimated => {
+            format!("{mean} alike, {}", estimated::one(link.interval, link.within_tenth))
+        }
+        (1, _) => format!("{mean} alike"),
+        (number, links) => {
+            let precision = match is_estimated {
+                true => format!(", {}", estimated::many(links.iter().map(|link| link.within_tenth))),
+                false => String::new(),
+            };
+            format!("{} links, {mean} alike on average, {least} at least{precision}", count(number))
+        }
     };
     let frame = if cluster.rests_on_frame.is_some() { " · rests on a frame" } else { "" };
     let review = match review(cluster) {

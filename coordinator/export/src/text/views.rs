@@ -45,7 +45,7 @@ impl Size {
 const BYTES: Size = Size { view: "raw", heading: " BYTES", what: "", of: |site| site.bytes };
 const TEXT: Size = Size { view: "text", heading: " TEXT", what: " of text", of: |site| site.text_bytes.unwrap_or(0) };
 /// Under the view `auto`, office files count by their text, and all other files by their bytes.
-const OTHER_FILES: Size = Size { what: " in other files", ..BYTES };
+const OTHER_FILES: Size = Size { what: " outside of office files", ..BYTES };
 const OFFICE: Size = Size { what: " of text in office files", ..TEXT };
 
 impl Words {
@@ -153,7 +153,8 @@ pub(super) fn write_text(sites: &[SiteSection], out: &mut impl Write) -> crate::
     }
     let members = sum(|site| site.members);
     if members > 0 {
-        parts.push(format!("{} documents inside of archives and messages", count(members)));
+        let documents = if members == 1 { "document" } else { "documents" };
+        parts.push(format!("{} {documents} inside of archives and messages", count(members)));
     }
     let no_text = sum(|site| site.no_text);
     if no_text > 0 {

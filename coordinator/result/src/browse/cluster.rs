@@ -148,6 +148,8 @@ pub struct LinkView {
     pub estimated: bool,
     /// The interval that holds the true resemblance in 95 of 100 cases, where it is one of a sample.
     pub interval: Option<(Ratio, Ratio)>,
+    /// Of an estimate: the probability that one from such a sample is within a tenth of such a resemblance.
+    pub within_tenth: Option<Ratio>,
     /// Bytes that both have outside of frames; nothing if no frame is part of the link.
     pub outside_bytes: Option<u64>,
     /// True if it would be no link without its frames.
@@ -261,7 +263,7 @@ impl Browse {
 
     fn links_of(&self, number: i64, members: &Members) -> Result<Vec<LinkView>, Error> {
         let sql = "SELECT a, b, shared_bytes, relation, resemblance, a_in_b, b_in_a, estimated, low, high,
-                          outside_bytes, on_frame FROM link WHERE cluster = ?";
+                          outside_bytes, on_frame, within_tenth FROM link WHERE cluster = ?";
         let links = self.collect(sql, [number], |row| {
             let (a, b): (i64, i64) = (row.get(0)?, row.get(1)?);
             let (Some(&a), Some(&b)) = (members.places.get(&a), members.places.get(&b)) else { return Ok(None) };
@@ -283,6 +285,7 @@ impl Browse {
                 interval: ratio(8)?.zip(ratio(9)?),
                 outside_bytes: row.get(10)?,
                 rests_on_frame: row.get(11)?,
+                within_tenth: ratio(12)?,
             }))
         })?;
         Ok(links.into_iter().flatten().collect())
@@ -391,6 +394,7 @@ mod tests {
             relation: "shares".to_owned(),
             estimated: false,
             interval: None,
+            within_tenth: None,
             outside_bytes: None,
             rests_on_frame: false,
         };

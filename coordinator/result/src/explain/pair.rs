@@ -59,7 +59,7 @@ impl Pair {
                 pair.shared_bytes = Some(link.shared_bytes);
                 (pair.a_in_b, pair.b_in_a, pair.resemblance) = (link.a_in_b, link.b_in_a, link.resemblance);
                 pair.relation = Some(link.relation.clone());
-                pair.estimated = link.estimated;
+                (pair.estimated, pair.interval, pair.within_tenth) = (link.estimated, link.interval, link.within_tenth);
             }
             links => {
                 pair.through = links.iter().zip(&route.documents[1..]).map(|(link, to)| Step::of(link, to)).collect();
@@ -93,6 +93,8 @@ impl Pair {
             coarse_reason: None,
             relation: None,
             estimated: None,
+            interval: None,
+            within_tenth: None,
             cluster: None,
             through: Vec::new(),
             versions: Vec::new(),

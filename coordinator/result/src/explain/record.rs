@@ -88,6 +88,12 @@ pub struct Pair {
     /// Set if the shares are estimates.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub estimated: Option<bool>,
+    /// Of an estimate: the interval that holds the true resemblance in 95 of 100 cases.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub interval: Option<[Ratio; 2]>,
+    /// Of an estimate: the probability that one from such a sample is within a tenth of such a resemblance.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub within_tenth: Option<Ratio>,
     /// The cluster that both are in.
     pub cluster: Option<String>,
     /// The links from A to B, if they are in one cluster and not linked.

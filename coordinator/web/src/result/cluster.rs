@@ -1,6 +1,7 @@
 //! The right half of the workspace: one cluster. Of a pair, the two documents side by side; of a group, its members
 //! compared with the pivot, the places of their common parts, and its links.
 
+use cognate_export::estimated;
 use cognate_proto::name::ScanId;
 
 use super::Paging;
@@ -177,6 +178,11 @@ impl Detail {
 
     pub(super) fn has_estimates(&self) -> bool {
         self.cluster.links.iter().any(|link| link.estimated)
+    }
+
+    /// The precision of estimated links, in words.
+    pub(super) fn precision(&self) -> String {
+        estimated::many(self.cluster.links.iter().map(|link| link.within_tenth))
     }
 }
 

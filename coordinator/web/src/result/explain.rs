@@ -6,6 +6,7 @@ use axum::Router;
 use axum::extract::Path;
 use axum::http::StatusCode;
 use axum::routing::get;
+use cognate_export::estimated;
 use cognate_proto::name::ScanId;
 
 use super::browsing;
@@ -48,6 +49,13 @@ pub(super) struct Compared {
     pub(super) view: String,
     pub(super) pair: Pair,
     pub(super) places: Places,
+}
+
+impl Compared {
+    /// The precision of an estimated resemblance, in words.
+    pub(super) fn precision(&self) -> String {
+        estimated::one(self.pair.interval, self.pair.within_tenth)
+    }
 }
 
 /// The places of what both have.

@@ -310,7 +310,10 @@ async fn undo(person: Person, Path(id): Path<String>, fields: Fields) -> Shown {
     let asking = person.clone();
     let undoing = tokio::task::spawn_blocking(move || asking.pages.service.undo_verdicts(&asking.operator, action));
     match undoing.await.map_err(|_| PageError::internal("a page crashed: see the log"))? {
-        Ok(done) => person.say(format!("Taken back: what was decided about {}.", human::count(done.subjects))),
+        Ok(done) => {
+            let what = if done.subjects == 1 { "cluster, set or document" } else { "clusters, sets or documents" };
+            person.say(format!("Taken back: your last decision, about {} {what}.", human::count(done.subjects)));
+        }
         // There may be nothing to undo.
         Err(error) if action == 0 => person.say(format!("Nothing is taken back: {error}.")),
         Err(error) => return Err(error.into()),
