@@ -271,6 +271,17 @@ impl Browser {
     /// the window.
     #[track_caller]
     pub fn shoot(&self, name: &str) {
+        self.shoot_each(name, |width, scheme| (width == WIDTHS[0]) == (scheme == SCHEMES[0]));
+    }
+
+    /// The same, with every picture checked for accessibility instead of every second one.
+    #[track_caller]
+    pub fn shoot_checked(&self, name: &str) {
+        self.shoot_each(name, |_, _| true);
+    }
+
+    #[track_caller]
+    fn shoot_each(&self, name: &str, is_checked: impl Fn(u32, &str) -> bool) {
         let folder = screenshots();
         for width in WIDTHS {
             for scheme in SCHEMES {
@@ -286,7 +297,7 @@ impl Browser {
                 );
                 let bytes = data_encoding::BASE64.decode(taken["data"].as_str().unwrap().as_bytes()).unwrap();
                 std::fs::write(folder.join(format!("{name}-{width}-{scheme}.png")), bytes).unwrap();
-                if (width == WIDTHS[0]) == (scheme == SCHEMES[0]) {
+                if is_checked(width, scheme) {
                     self.check_accessible();
                 }
             }

@@ -4,6 +4,7 @@
 //! Tests wait for the effect of a click (`see`, `see_begin`, `see_at`, `wait`) before they check it.
 
 mod dropping;
+mod every;
 mod finding;
 mod hostile;
 mod keyboard;
