@@ -75,8 +75,9 @@ fn each_method_says_next_to_its_estimates_how_good_they_are() {
     let mut federation = Federation::new(1172);
     let text = federation.dice.bytes(60_000);
     let edited = [&text[..50_000], &federation.dice.bytes(10_000)[..]].concat();
-    federation.add("paris", &Files::from([("a.txt".to_owned(), text)]));
-    federation.add("tokyo", &Files::from([("b.txt".to_owned(), edited)]));
+    let policy = "[policy]\nmethods = [\"tttd\", \"min\"]\n";
+    federation.add_with("paris", None, &Files::from([("a.txt".to_owned(), text)]), policy);
+    federation.add_with("tokyo", None, &Files::from([("b.txt".to_owned(), edited)]), policy);
     federation.sandbox.settle();
     federation.start_all();
     let id = federation.scan(&["--method", "min"]).report()["scan"]["id"].as_str().unwrap().to_owned();
