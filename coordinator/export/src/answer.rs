@@ -55,7 +55,7 @@ pub(crate) fn estimates(scan: &ScanSection) -> Vec<String> {
 }
 
 /// Folders that a sentence names.
-const FOLDERS_MAX: u64 = 3;
+const FOLDERS_MAX: usize = 3;
 
 /// The folders that are at another path at the other side, those with most documents first. `all` is their number; `rows` has
 /// at least those with most documents.
@@ -68,7 +68,7 @@ pub fn moved_folders(rows: &[AlignmentRow], all: u64) -> Option<String> {
         false => printable(path.as_bytes()).into_owned(),
     };
     // To count one more takes as much place as to name it.
-    let shown = if all <= FOLDERS_MAX + 1 { moved.len() } else { FOLDERS_MAX as usize };
+    let shown = if all <= FOLDERS_MAX as u64 + 1 { moved.len() } else { FOLDERS_MAX };
     let named: Vec<String> = moved
         .iter()
         .take(shown)
