@@ -1,5 +1,6 @@
 //! The cache on a real disk: restarts, damage, locks, and rows inside of documents.
 
+use cognate_disk_faults::{Disk, Fault, Operation, errors, inject};
 use cognate_fingerprint::{Content, ContentDigest, ContentSketch, MethodId};
 use cognate_proto::batch::DocumentState;
 use cognate_proto::v1::FileClass;
@@ -116,4 +117,17 @@ fn a_cache_of_another_version_is_refused_and_not_changed() {
     cache.trees.db.flush().unwrap();
     drop(cache);
     assert!(matches!(open_again(folder.path()), Err(SiteError::OtherVersion { found: 2, known: 1, .. })));
+}
+
+#[test]
+fn a_cache_whose_disk_syncs_nothing_any_more_closes_without_a_panic() {
+    let folder = tempfile::tempdir().unwrap();
+    let cache = Cache::open(&folder.path().join("cache")).unwrap();
+    let path = DocumentPath::new(b"a").unwrap();
+    cache.apply(&RepositoryName::main(), &[Change { path, known: Some(known()), inside: None }]);
+    let files = errors::below(folder.path(), "cache/db");
+    let fault = Fault { operation: Operation::Sync, files, number: 1, error: 122, disk: Disk::StaysSo };
+    let injection = inject(fault);
+    let closed = std::panic::catch_unwind(std::panic::AssertUnwindSafe(|| drop(cache)));
+    assert!(closed.is_ok() && injection.fired() > 0, "{} calls failed", injection.fired());
 }
