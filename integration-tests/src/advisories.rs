@@ -1,4 +1,4 @@
-//! Known faults of crates, from a copy of the RustSec database that is one line a fault, held against a lock file.
+//! Known faults of crates, from a copy of the `RustSec` database that is one line a fault, held against a lock file.
 //!
 //! The copy makes the check part of every test run, without a network. `cargo run -p cognate-integration-tests --bin advisories FOLDER`
 //! makes it from a clone of `github.com/rustsec/advisory-db`; the step `advisories` of `.ci/nightly` asks the database itself.
