@@ -67,3 +67,48 @@ impl http_body::Body for CutBody {
         self.body.size_hint()
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use http_body::Body as _;
+
+    use super::*;
+
+    /// A body of which nothing comes.
+    struct Silent;
+
+    impl http_body::Body for Silent {
+        type Data = Bytes;
+        type Error = Status;
+
+        fn poll_frame(self: Pin<&mut Self>, _: &mut Context<'_>) -> Poll<Option<Result<Frame<Bytes>, Status>>> {
+            Poll::Pending
+        }
+    }
+
+    fn cut(is_cut: bool) -> Cut {
+        Box::pin(async move {
+            if !is_cut {
+                std::future::pending::<()>().await;
+            }
+            Status::permission_denied("revoked")
+        })
+    }
+
+    fn next(body: &mut CutBody) -> Poll<Option<Result<Frame<Bytes>, Status>>> {
+        Pin::new(body).poll_frame(&mut Context::from_waker(std::task::Waker::noop()))
+    }
+
+    #[test]
+    fn a_body_is_at_its_end_when_it_has_ended_or_was_cut_and_not_before() {
+        assert!(CutBody::response(Body::empty(), cut(false)).is_end_stream(), "it ended by itself");
+        for make in [CutBody::request, CutBody::response] {
+            let mut open = make(Body::new(Silent), cut(false));
+            assert!(next(&mut open).is_pending() && !open.is_end_stream());
+            let mut ended = make(Body::new(Silent), cut(true));
+            assert!(!ended.is_end_stream());
+            assert!(matches!(next(&mut ended), Poll::Ready(Some(_))), "it says why");
+            assert!(ended.is_end_stream() && matches!(next(&mut ended), Poll::Ready(None)));
+        }
+    }
+}
