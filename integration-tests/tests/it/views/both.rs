@@ -116,7 +116,7 @@ fn equal_bytes_are_listed_before_equal_text() {
     let [bytes, words] = ["the same bytes: 2 sets", "the same text in other bytes: 2 sets"].map(place);
     assert!(bytes < words, "{text}");
     place("a: all.tar!/inside.txt");
-    place("1 documents inside of archives and messages");
+    place("1 document inside of archives and messages");
     // A copy elsewhere was moved, in whichever view it is one.
     let row = |shown: &str, name: &str| -> Vec<u64> {
         let line = shown.lines().find(|line| line.trim_start().starts_with(name));
