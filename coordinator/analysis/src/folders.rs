@@ -222,7 +222,7 @@ fn direct_sums<'a>(frozen: &'a Frozen, partners: &Partners) -> HashMap<Pair<'a>,
     for (place, document) in frozen.documents.iter().enumerate() {
         let Some(partner) = partners.of_document(place) else { continue };
         let other = &frozen.documents[partner.document as usize];
-        // What was planted to be found is in no overlap.
+        // Controls are documents that people planted: no overlap counts them.
         if document.control || other.control {
             continue;
         }

@@ -14,8 +14,8 @@ pub fn table(headings: &[&str], rows: impl IntoIterator<Item = Vec<String>>) -> 
     table_within(None, headings, rows)
 }
 
-/// Where a cell may go on in the next line: behind a blank, and between the parts of a path. It has no width, and is in no
-/// cell from outside, where it is written out.
+/// A character without width that marks a place for a line break: behind a blank, and between the parts of a path. Cells from outside
+/// cannot contain it: there it is escaped.
 const BREAK: char = '\u{200b}';
 
 /// The same for a terminal of so many columns: cells that are too long for it take several lines.

@@ -148,7 +148,7 @@ fn analyse(folder: &Path, kept: bool, memory_budget_bytes: u64, threads: usize) 
         Ok(())
     };
     let (begun, before) = (Instant::now(), processor_seconds());
-    // Of each phase the last moment at which it told of itself.
+    // The time of the last progress message of each phase.
     let ends = Mutex::new(BTreeMap::new());
     let progress = |now: Progress| {
         ends.lock().unwrap().insert(now.phase, (begun.elapsed().as_secs_f64(), processor_seconds()));

@@ -1,4 +1,4 @@
-//! What a server answers to a statement, from one stream or from several that continue each other.
+//! The answers of a server to a statement: they come in one stream, or in several that continue each other.
 //!
 //! A server ends every stream after some time, Spark after two minutes unless it is set otherwise, while the statement goes on: the end of a
 //! stream says nothing. A statement is done when the server says so.
@@ -11,7 +11,7 @@ use arrow_ipc::reader::StreamReader;
 use spark_connect_proto as proto;
 use spark_connect_proto::execute_plan_response::ResponseType;
 
-/// What came so far.
+/// The answers to one statement until now.
 pub(crate) struct Answers {
     /// The name of the statement, which the client chooses: there may be no answer before the first stream ends.
     operation: String,

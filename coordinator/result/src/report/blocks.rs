@@ -26,7 +26,7 @@ impl Report {
     ) -> Result<(), E> {
         let starts: Vec<i64> = numbers.clone().step_by(BLOCK).collect();
         let block = |number: usize| starts[number]..numbers.end.min(starts[number] + BLOCK as i64);
-        // What a part of a report hides is hidden on this connection alone.
+        // A part of a report is made of temporary tables, which no other connection sees.
         if self.is_part() || starts.len() <= BLOCKS_MIN {
             return (0..starts.len())
                 .try_for_each(|number| read(self, block(number))?.into_iter().try_for_each(&mut *each));
@@ -100,8 +100,8 @@ mod tests {
         Report::open(&path).unwrap()
     }
 
-    /// What was handed over until the end or the first failure, the outcome, and the number of threads that read. The first block is read once
-    /// so many threads read.
+    /// The rows until the end or the first failure, the outcome, and the number of threads that read. Reading the first block waits until so
+    /// many threads read.
     fn read_until(report: &Report, numbers: Range<i64>, fails_at: i64, threads: usize) -> (Vec<i64>, bool, usize) {
         let readers: Mutex<HashSet<ThreadId>> = Mutex::default();
         let mut rows = Vec::new();

@@ -16,7 +16,7 @@ const NAMED_MAX: usize = 3;
 /// Results that are opened for names: the decisions about others keep their numbers alone.
 const SCANS_MAX: usize = 16;
 
-/// What a decision is about.
+/// The subject of a decision, by its names.
 #[derive(Clone, PartialEq, Eq, Debug, Default)]
 pub struct SubjectName {
     /// `cluster`, `identical set` or `document`.
