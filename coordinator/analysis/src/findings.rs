@@ -308,7 +308,7 @@ impl<'a> Reached<'a> {
             if size_bytes == 0 || counts_as_text || (0..count).any(|other| other != own && self.is_at(content, other)) {
                 continue;
             }
-            let path = document.path.as_bytes();
+            let path = self.subject.frozen.path(document);
             let folder = path.iter().position(|byte| *byte == b'/').map_or(&path[..0], |slash| &path[..slash]);
             let (documents, bytes) = folders.entry((document.root, folder)).or_default();
             *documents += 1;

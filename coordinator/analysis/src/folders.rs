@@ -73,7 +73,7 @@ impl Partners {
         let pairs = frozen.documents.iter().zip(&self.partners).filter_map(|(document, partner)| {
             let partner = (*partner)?;
             let other = &frozen.documents[partner.document as usize];
-            let (own, other) = ((document.root, document.path.as_bytes()), (other.root, other.path.as_bytes()));
+            let (own, other) = ((document.root, frozen.path(document)), (other.root, frozen.path(other)));
             let is_evidence = own.0 != other.0 && parent(own.1).1 == parent(other.1).1;
             let paths = if own.0 < other.0 { [own.1, other.1] } else { [other.1, own.1] };
             is_evidence.then(|| Vote { paths, weight: magnitude(partner.shared_bytes) })
@@ -164,19 +164,22 @@ impl<'a> PartnersSoFar<'a> {
     }
 
     fn is_in_place(&self, place: usize, other: u32) -> bool {
-        let documents = &self.subject.frozen.documents;
         match &self.counterparts {
             Some(counterparts) => counterparts[place] == Some(other),
-            None => documents[place].path == documents[other as usize].path,
+            None => self.path(place) == self.path(other as usize),
         }
     }
 
     fn alike(&self, place: usize, other: u32) -> usize {
-        let documents = &self.subject.frozen.documents;
         if self.is_in_place(place, other) {
             return usize::MAX;
         }
-        common_end(documents[place].path.as_bytes(), documents[other as usize].path.as_bytes())
+        common_end(self.path(place), self.path(other as usize))
+    }
+
+    fn path(&self, place: usize) -> &[u8] {
+        let Subject { frozen, .. } = self.subject;
+        frozen.path(&frozen.documents[place])
     }
 }
 
@@ -226,8 +229,8 @@ fn direct_sums<'a>(frozen: &'a Frozen, partners: &Partners) -> HashMap<Pair<'a>,
         if document.control || other.control {
             continue;
         }
-        let (own, own_name) = parent(document.path.as_bytes());
-        let (theirs, their_name) = parent(other.path.as_bytes());
+        let (own, own_name) = parent(frozen.path(document));
+        let (theirs, their_name) = parent(frozen.path(other));
         // A folder is no pair with itself.
         if (document.root, own) == (other.root, theirs) {
             continue;
@@ -316,7 +319,7 @@ impl<'a> Totals<'a> {
         let mut direct: HashMap<(u16, &[u8]), (u64, u64)> = HashMap::new();
         for document in frozen.documents.iter().filter(|document| !document.control) {
             let size_bytes = frozen.contents[document.content.0 as usize].size_bytes;
-            let own = direct.entry((document.root, parent(document.path.as_bytes()).0)).or_default();
+            let own = direct.entry((document.root, parent(frozen.path(document)).0)).or_default();
             *own = (own.0 + 1, own.1 + size_bytes);
         }
         let mut below: HashMap<(u16, &[u8]), (u64, u64)> = HashMap::with_capacity(direct.len());

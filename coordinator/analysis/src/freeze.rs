@@ -2,6 +2,7 @@
 //! in which they came.
 
 mod gathering;
+mod paths;
 
 use std::collections::HashMap;
 
@@ -14,6 +15,7 @@ use cognate_proto::v1::SyncSummary;
 use cognate_similarity::{ContentIndex, RunInput, RunShards};
 
 use self::gathering::{Gathered, Gathering, Ordinals};
+pub(crate) use self::paths::{PathPlace, Paths};
 use crate::error::Error;
 use crate::part::{Choice, Part};
 use crate::versions::Versions;
@@ -25,6 +27,8 @@ use cognate_storage::{Index, IndexedContent};
 pub(crate) struct Frozen {
     pub(crate) roots: Vec<FrozenRoot>,
     pub(crate) documents: Vec<FrozenDocument>,
+    /// The paths of `documents` and `bare`.
+    pub(crate) paths: Paths,
     pub(crate) contents: Vec<FrozenContent>,
     pub(crate) unread: Vec<(u16, DocumentPath, DocumentState)>,
     /// Under a text view, documents that hold no text themselves.
@@ -94,9 +98,10 @@ impl Evidence {
 }
 
 /// A document that was read.
+#[derive(Clone, Copy)]
 pub(crate) struct FrozenDocument {
     pub(crate) root: u16,
-    pub(crate) path: DocumentPath,
+    pub(crate) path: PathPlace,
     pub(crate) content: ContentIndex,
     pub(crate) modified: i64,
     pub(crate) changing: bool,
@@ -110,7 +115,7 @@ pub(crate) struct FrozenDocument {
 /// A document of a text view that holds no text itself, which is no error.
 pub(crate) struct BareDocument {
     pub(crate) root: u16,
-    pub(crate) path: DocumentPath,
+    pub(crate) path: PathPlace,
     /// True if its members are compared instead; else documents of its kind have no text.
     pub(crate) is_container: bool,
     pub(crate) part: Part,
@@ -178,6 +183,16 @@ impl Frozen {
         sites.windows(2).any(|two| two[0] == two[1])
     }
 
+    /// The path of a document.
+    pub(crate) fn path(&self, document: &FrozenDocument) -> &[u8] {
+        self.paths.get(document.path)
+    }
+
+    /// The path of the document at a place.
+    pub(crate) fn path_at(&self, place: u32) -> &[u8] {
+        self.path(&self.documents[place as usize])
+    }
+
     /// The digest under which the sites know a content.
     pub(crate) fn digest_at_site(&self, content: &FrozenContent) -> ContentDigest {
         self.renamed.get(&content.digest).copied().unwrap_or(content.digest)
@@ -185,7 +200,7 @@ impl Frozen {
 
     /// The files of a raw layer, read or not: repository and path.
     fn files(&self) -> impl Iterator<Item = (u16, &[u8])> {
-        let read = self.documents.iter().map(|document| (document.root, document.path.as_bytes()));
+        let read = self.documents.iter().map(|document| (document.root, self.path(document)));
         read.chain(self.unread.iter().map(|(root, path, _)| (*root, path.as_bytes())))
     }
 
@@ -229,10 +244,11 @@ impl Frozen {
         for (root, contradicted) in roots.iter_mut().zip(&versions.contradicted) {
             root.contradicted = *contradicted;
         }
-        let Gathered { documents, contents, unread, bare, messages, renamed, .. } = found;
+        let Gathered { documents, paths, contents, unread, bare, messages, renamed, .. } = found;
         let mut frozen = Frozen {
             roots,
             documents,
+            paths,
             contents,
             unread,
             bare,
@@ -256,7 +272,7 @@ impl Frozen {
         let rule = SelectionRule { include: patterns.to_vec(), ..SelectionRule::default() };
         let planted = Selection::new(rule).map_err(|error| Error::Invalid(format!("`control`: {error}")))?;
         for document in &mut self.documents {
-            document.control = planted.selects(&Facts::of_path(document.path.as_bytes()));
+            document.control = planted.selects(&Facts::of_path(self.paths.get(document.path)));
         }
         Ok(())
     }
@@ -274,8 +290,9 @@ impl Frozen {
             // Both are in the order of paths.
             let mut texts = index.documents.iter().peekable();
             for document in of_root {
-                while texts.next_if(|(path, _)| *path < document.path).is_some() {}
-                let text = texts.peek().filter(|(path, _)| *path == document.path);
+                let own = self.paths.get(document.path);
+                while texts.next_if(|(path, _)| path.as_bytes() < own).is_some() {}
+                let text = texts.peek().filter(|(path, _)| path.as_bytes() == own);
                 let state = text.map(|(_, text)| text.state);
                 let content = &mut self.contents[document.content.0 as usize];
                 content.spoken_for |= state.is_some_and(|state| is_for_text(view, state));

@@ -103,9 +103,9 @@ impl Analyser {
         // Both lists are by root and path: the same document is at most one step ahead.
         let mut first = frozen.documents.iter().peekable();
         for document in &second.documents {
-            let key = (document.root, &document.path);
-            while first.next_if(|other| (other.root, &other.path) < key).is_some() {}
-            let Some(same) = first.peek().filter(|other| (other.root, &other.path) == key) else { continue };
+            let key = (document.root, second.path(document));
+            while first.next_if(|other| (other.root, frozen.path(other)) < key).is_some() {}
+            let Some(same) = first.peek().filter(|other| (other.root, frozen.path(other)) == key) else { continue };
             let sizes = [&second.contents[document.content.0 as usize], &frozen.contents[same.content.0 as usize]];
             // One that has changed meanwhile is not what was proposed.
             if sizes[0].size_bytes == sizes[1].size_bytes {

@@ -291,7 +291,7 @@ impl Desk<'_> {
             let document = copies(content).first().map(|place| &frozen.documents[*place as usize]);
             suggestion.examples.extend(document.map(|document| {
                 let root = &frozen.roots[document.root as usize];
-                let path = cognate_proto::path::printable(document.path.as_bytes());
+                let path = cognate_proto::path::printable(frozen.path(document));
                 let path: String = path.chars().take(TEXT_BYTES_MAX).collect();
                 format!("{}/{}/{path}", root.site, root.repository)
             }));

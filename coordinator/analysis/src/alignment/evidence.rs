@@ -43,7 +43,7 @@ impl<'a> Gathering<'a> {
             return None;
         }
         let second = frozen.documents.partition_point(|document| document.root == 0);
-        let paths: Vec<&[u8]> = frozen.documents.iter().map(|document| document.path.as_bytes()).collect();
+        let paths: Vec<&[u8]> = frozen.documents.iter().map(|document| frozen.path(document)).collect();
         let mut in_place = vec![None; paths.len()];
         for (a, b) in equal([&paths[..second], &paths[second..]]) {
             in_place[a] = u32::try_from(second + b).ok();
@@ -96,7 +96,7 @@ impl<'a> Gathering<'a> {
         {
             return;
         }
-        let name = |place: &u32| name(documents[*place as usize].path.as_bytes());
+        let name = |place: &u32| name(subject.frozen.path(&documents[*place as usize]));
         if own.iter().any(|own| others.iter().any(|other| name(own) == name(other))) {
             self.best[side][from.0 as usize] = Some(found);
         }
@@ -141,13 +141,13 @@ impl<'a> Gathering<'a> {
             first.1 += if is_same { later.1 } else { 0 };
             is_same
         });
-        let path = |place: u32| self.subject.frozen.documents[place as usize].path.as_bytes();
+        let path = |place: u32| self.subject.frozen.path_at(place);
         votes.into_iter().map(|(places, weight)| Vote { paths: places.map(path), weight }).collect()
     }
 
     /// Votes for those of some documents at the other repository whose paths are most like that of a document.
     fn vote(&self, place: u32, others: &[u32], shared_bytes: u64, votes: &mut Vec<([u32; 2], u64)>) {
-        let path = |place: u32| self.subject.frozen.documents[place as usize].path.as_bytes();
+        let path = |place: u32| self.subject.frozen.path_at(place);
         let free = others.iter().filter(|other| self.stays[**other as usize].is_none());
         let alike: Vec<(usize, u32)> = free
             .filter(|other| name(path(**other)) == name(path(place)))
@@ -202,8 +202,10 @@ pub(crate) fn found(
         votes.extend(before.into_iter().flat_map(|before| before.votes));
     }
     let paths = [0, 1].map(|root| {
-        let documents = frozen.iter().flat_map(|frozen| &frozen.documents).filter(|document| document.root == root);
-        let mut paths: Vec<&[u8]> = documents.map(|document| document.path.as_bytes()).collect();
+        let documents =
+            frozen.iter().flat_map(|frozen| frozen.documents.iter().map(move |document| (frozen, document)));
+        let of_root = documents.filter(|(_, document)| document.root == root);
+        let mut paths: Vec<&[u8]> = of_root.map(|(frozen, document)| frozen.path(document)).collect();
         // Each view lists its documents in order: a stable sort merges the lists.
         paths.sort();
         paths.dedup();
@@ -218,7 +220,7 @@ pub(crate) fn counterparts(frozen: &Frozen, alignment: &Alignment) -> Option<Vec
         return None;
     }
     let second = frozen.documents.partition_point(|document| document.root == 0);
-    let paths: Vec<&[u8]> = frozen.documents.iter().map(|document| document.path.as_bytes()).collect();
+    let paths: Vec<&[u8]> = frozen.documents.iter().map(|document| frozen.path(document)).collect();
     let mut counterparts = vec![None; paths.len()];
     for (a, found) in alignment.matched([&paths[..second], &paths[second..]]).into_iter().enumerate() {
         let Some((b, _)) = found else { continue };

@@ -11,7 +11,7 @@ use cognate_proto::v1::SyncSummary;
 use cognate_similarity::{ContentIndex, Link, RunShards};
 
 use super::*;
-use crate::freeze::{Evidence, Frozen, FrozenContent, FrozenDocument, FrozenRoot};
+use crate::freeze::{Evidence, Frozen, FrozenContent, FrozenDocument, FrozenRoot, Paths};
 use crate::measure::Measures;
 use crate::part::Part;
 use crate::subject::Subject;
@@ -55,9 +55,10 @@ fn frozen(a: &Tree, b: &Tree) -> Frozen {
         spoken_for: false,
         counts_as_text: false,
     };
-    let document = |root: u16, (path, number): (&String, &u32)| FrozenDocument {
+    let mut paths = Paths::default();
+    let mut document = |root: u16, (path, number): (&String, &u32)| FrozenDocument {
         root,
-        path: DocumentPath::new(path.as_bytes()).unwrap(),
+        path: paths.add(&DocumentPath::new(path.as_bytes()).unwrap()),
         content: ContentIndex(u32::try_from(numbers.binary_search(number).unwrap()).unwrap()),
         modified: 0,
         changing: false,
@@ -75,9 +76,12 @@ fn frozen(a: &Tree, b: &Tree) -> Frozen {
         contradicted: 0,
         evidence: Evidence { epoch: 0, batches: 0, body_bytes: 0, head: [0; 32], root: [0; 32] },
     };
+    let mut documents: Vec<FrozenDocument> = a.iter().map(|one| document(0, one)).collect();
+    documents.extend(b.iter().map(|one| document(1, one)));
     Frozen {
         roots: vec![root("a", 0), root("b", 1)],
-        documents: a.iter().map(|one| document(0, one)).chain(b.iter().map(|one| document(1, one))).collect(),
+        documents,
+        paths,
         contents: numbers.iter().map(content).collect(),
         unread: Vec::new(),
         bare: Vec::new(),

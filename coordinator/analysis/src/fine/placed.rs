@@ -45,14 +45,14 @@ fn named_pairs(subject: &Subject<'_>) -> Vec<Pair> {
     let compared = subject.frozen.documents.iter().filter(|document| is_compared(subject, document.content.0));
     let named = |document: &FrozenDocument| (document.root, document.content.0);
     let mut paths: Vec<(&[u8], Named)> =
-        compared.clone().map(|document| (document.path.as_bytes(), named(document))).collect();
+        compared.clone().map(|document| (subject.frozen.path(document), named(document))).collect();
     // Those of each repository are in order already, and a stable sort merges them.
     paths.sort_by_key(|(path, _)| *path);
     // Hashes are compared faster than names.
     let hasher = RandomState::default();
     let mut names: Vec<(u64, &[u8], Named)> = compared
         .map(|document| {
-            let path = document.path.as_bytes();
+            let path = subject.frozen.path(document);
             let name = path.rsplit(|byte| *byte == b'/').next().unwrap_or(path);
             (hasher.hash_one(name), name, named(document))
         })

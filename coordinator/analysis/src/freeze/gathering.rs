@@ -12,7 +12,7 @@ use cognate_proto::path::DocumentPath;
 use cognate_similarity::{ContentIndex, ContentMap};
 use cognate_storage::{Index, IndexedContent};
 
-use super::{BareDocument, FrozenContent, FrozenDocument, index32};
+use super::{BareDocument, FrozenContent, FrozenDocument, Paths, index32};
 use crate::part::{Choice, Part};
 use crate::versions::Versions;
 
@@ -34,6 +34,7 @@ pub(super) struct Gathering<'a> {
 #[derive(Default)]
 pub(super) struct Gathered {
     pub(super) documents: Vec<FrozenDocument>,
+    pub(super) paths: Paths,
     pub(super) contents: Vec<FrozenContent>,
     pub(super) unread: Vec<(u16, DocumentPath, DocumentState)>,
     pub(super) bare: Vec<BareDocument>,
@@ -131,7 +132,7 @@ impl Gathered {
         }
         self.documents.push(FrozenDocument {
             root,
-            path,
+            path: self.paths.add(&path),
             content: ContentIndex(number),
             modified: document.modified,
             changing: document.state == DocumentState::Changing,
@@ -147,7 +148,7 @@ impl Gathered {
             DocumentState::NoText => false,
             state => return self.unread.push((root, path, state)),
         };
-        let message_id_hash = document.message_id_hash;
+        let (message_id_hash, path) = (document.message_id_hash, self.paths.add(&path));
         self.bare.push(BareDocument { root, path, is_container, part, message_id_hash });
     }
 }

@@ -67,12 +67,12 @@ impl Writer {
                 first,
                 last,
                 representative.root,
-                representative.path.as_bytes(),
+                frozen.path(representative),
                 part.number,
                 integer(join.frame_links),
                 join.rests_on_frame(cluster.members.len()),
                 second.map(|second| second.root),
-                second.map(|second| second.path.as_bytes()),
+                second.map(|second| frozen.path(second)),
             ])?;
             for (place, family) in cluster.families.iter().enumerate() {
                 families.execute(params![

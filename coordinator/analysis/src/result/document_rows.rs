@@ -2,8 +2,6 @@
 
 use std::ops::Range;
 
-use cognate_proto::path::DocumentPath;
-
 use super::Publication;
 use crate::alignment::Alignment;
 use crate::findings::Status;
@@ -28,7 +26,7 @@ pub(super) struct DocumentRows<'a> {
 pub(super) struct DocumentRow<'a> {
     pub(super) root: u16,
     pub(super) layer: u8,
-    pub(super) path: &'a DocumentPath,
+    pub(super) path: &'a [u8],
     pub(super) what: What<'a>,
 }
 
@@ -48,7 +46,7 @@ impl<'a> DocumentRows<'a> {
             let read = frozen.documents.iter().zip(0..).map(|(document, place)| DocumentRow {
                 root: document.root,
                 layer,
-                path: &document.path,
+                path: frozen.path(document),
                 what: What::Document(place),
             });
             rows.extend(read);
@@ -56,7 +54,7 @@ impl<'a> DocumentRows<'a> {
             rows.extend(bare.map(|bare| DocumentRow {
                 root: bare.root,
                 layer,
-                path: &bare.path,
+                path: frozen.paths.get(bare.path),
                 what: What::Bare(bare),
             }));
         }
@@ -81,7 +79,7 @@ impl<'a> DocumentRows<'a> {
     fn match_documents(&mut self, alignment: &Alignment) {
         let firsts: Vec<usize> = self.documents().map(|rows| rows.start).collect();
         let second = firsts.partition_point(|first| self.rows[*first].root == 0);
-        let paths: Vec<&[u8]> = firsts.iter().map(|first| self.rows[*first].path.as_bytes()).collect();
+        let paths: Vec<&[u8]> = firsts.iter().map(|first| self.rows[*first].path).collect();
         self.matched = vec![0; alignment.pairs().len()];
         for (a, found) in alignment.matched([&paths[..second], &paths[second..]]).into_iter().enumerate() {
             let Some((b, pair)) = found else { continue };

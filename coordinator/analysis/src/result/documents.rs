@@ -71,7 +71,7 @@ impl Writer {
                 insert.execute(params![
                     number,
                     row.root,
-                    row.path.as_bytes(),
+                    row.path,
                     found.content.map(|content| contents_before[usize::from(row.layer)] + content),
                     integer(row.size_bytes(layers)),
                     found.modified,

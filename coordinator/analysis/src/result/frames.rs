@@ -41,7 +41,7 @@ impl Writer {
             }
             for document in &frame.examples {
                 let document = &part.layer.frozen.documents[*document as usize];
-                examples.execute(params![number, document.root, document.path.as_bytes()])?;
+                examples.execute(params![number, document.root, part.layer.frozen.path(document)])?;
             }
         }
         Ok(fine.frames.len())

@@ -50,7 +50,7 @@ impl Writer {
                 }
                 set.sets.extend(sets.of_message(documents.first(row)).map(|message| (messages_from + message) as u64));
                 let document = &layer.frozen.documents[*document as usize];
-                set.push(document.root.into(), document.modified, document.path.as_bytes());
+                set.push(document.root.into(), document.modified, layer.frozen.path(document));
             }
             for numbers in [&mut set.clusters, &mut set.sets] {
                 numbers.sort_unstable();

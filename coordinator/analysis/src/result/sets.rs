@@ -47,7 +47,7 @@ impl Writer {
                 let size_bytes = frozen.contents[content].size_bytes;
                 let documents = copies.iter().map(|document| {
                     let document = &frozen.documents[*document as usize];
-                    (document.root, document.path.as_bytes(), size_bytes, document.modified)
+                    (document.root, frozen.path(document), size_bytes, document.modified)
                 });
                 rows.write(&frozen.contents[content].digest.0, tier, documents)?;
             }
@@ -60,7 +60,7 @@ impl Writer {
             let documents = first_rows.iter().map(|number| {
                 let row = &documents.rows[*number];
                 let (size_bytes, modified) = (row.size_bytes(publication.layers), row.modified(publication.layers));
-                (row.root, row.path.as_bytes(), size_bytes, modified)
+                (row.root, row.path, size_bytes, modified)
             });
             rows.write(&set.hash, "same message", documents)?;
         }
