@@ -1,13 +1,15 @@
 #!/usr/bin/env python3
 """Times a scan of many documents, and another one after some have changed, step by step, as docs/performance.md has them.
 
-usage: rescan.py [--documents 2000000] [--changed 0.01] [--memory-budget 512MiB] FOLDER [OPTIONS OF THE SCAN ...]
+usage: rescan.py [--documents 2000000] [--changed 0.01] [--memory-budget 512MiB] [--limits MIB MIB] [--trees FOLDER FOLDER] FOLDER [OPTIONS OF THE SCAN ...]
 
 Writes generated documents of 0.7 to 2.9 kB for two sites below FOLDER, three of ten an edited copy of another one, from a seed; starts a
 coordinator and two workers on loopback (the program of the variable COGNATE, or of the path) and launches a scan. Then a part of the documents
 is edited, removed or added, and the same scan is launched again. A step ends where the coordinator logs it with `--log-level info`; of each step
 are printed its seconds, the processor seconds of coordinator and workers, and what the coordinator has read and written. FOLDER must not be
-there yet; it takes 5 kB a document. With `--keep` it stays, and so do the daemons until the input ends.
+there yet; it takes 5 kB a document. With `--keep` it stays, and so do the daemons until the input ends. With `--trees` the sites have these
+folders, and there is one scan. With `--limits` the coordinator is in a control group of so many MiB of memory, its share of the page cache included,
+and each worker in one of its own with the second number; 0 is no limit (root alone may make control groups).
 """
 import argparse
 import json
@@ -73,9 +75,23 @@ def free_ports(count):
     return ports
 
 
+def control_group(name, limit):
+    """A new control group for memory: the file into which a process writes its number."""
+    for folder, file in (("/sys/fs/cgroup/memory", "memory.limit_in_bytes"), ("/sys/fs/cgroup", "memory.max")):
+        group = f"{folder}/cognate-{name}-{os.getpid()}"
+        if os.path.isdir(folder):
+            os.makedirs(group)
+            if os.path.exists(f"{group}/{file}"):
+                with open(f"{group}/{file}", "w") as limits:
+                    limits.write(str(limit << 20))
+                return f"{group}/cgroup.procs"
+            os.rmdir(group)
+    sys.exit("there are no control groups for memory")
+
+
 class Federation:
-    def __init__(self, binary, folder, budget):
-        self.binary, self.folder, self.processes = binary, folder, {}
+    def __init__(self, binary, folder, budget, trees, limits):
+        self.binary, self.folder, self.processes, self.limits, self.memory = binary, folder, {}, limits, {}
         hub = f"{folder}/coordinator.toml"
         port, http = free_ports(2)
         with open(hub, "w") as file:
@@ -86,10 +102,10 @@ class Federation:
         self.run("coordinator", "init", "--config", hub)
         os.environ["COGNATE_OPERATOR"] = f"{folder}/hub/operator.toml"
         self.start("coordinator", hub)
-        for site in SITES:
+        for site, tree in zip(SITES, trees):
             config = f"{folder}/{site}.toml"
             with open(config, "w") as file:
-                file.write(f'state_dir = "{folder}/state-{site}"\none_party = true\n[[repository]]\nname = "kb"\npath = "{folder}/{site}"\n')
+                file.write(f'state_dir = "{folder}/state-{site}"\none_party = true\n[[repository]]\nname = "kb"\npath = "{tree}"\n')
             self.run("worker", "enroll", "-", "--config", config, input=self.run("site", "invite", site))
             self.start(site, config, "worker")
 
@@ -99,6 +115,10 @@ class Federation:
     def start(self, name, config, kind="coordinator"):
         log = open(f"{self.folder}/{name}.log", "w")
         command = [self.binary, kind, "run", "--config", config, "--log-level", "info"]
+        limit = self.limits and self.limits[kind != "coordinator"]
+        if limit:
+            group = control_group(name, limit)
+            command = ["sh", "-c", 'echo $$ >"$0" && exec "$@"', group, *command]
         self.processes[name] = subprocess.Popen(command, stderr=log, stdout=subprocess.DEVNULL)
         while subprocess.run([self.binary, kind, "health", "--config", config], capture_output=True).returncode:
             if self.processes[name].poll() is not None:
@@ -118,9 +138,20 @@ class Federation:
         hub = self.used("coordinator")
         return time.time(), hub[0], sum(self.used(site)[0] for site in SITES), hub[1], hub[2]
 
-    def peak(self, name):
-        with open(f"/proc/{self.processes[name].pid}/status") as file:
-            return next(int(text.split()[1]) // 1000 for text in file if text.startswith("VmHWM"))
+    def watch_memory(self):
+        """Keeps the most memory of each process since the last step, in MB: all that is resident, and what is its own alone and in no file."""
+        for name, process in self.processes.items():
+            if process.poll() is not None:
+                sys.exit(f"{name} has ended with {process.returncode}: {self.folder}/{name}.log")
+            with open(f"/proc/{process.pid}/status") as file:
+                now = {text.split()[0]: int(text.split()[1]) // 1000 for text in file if text.startswith(("VmRSS", "RssAnon"))}
+            most = self.memory.get(name, (0, 0))
+            self.memory[name] = max(most[0], now["VmRSS:"]), max(most[1], now["RssAnon:"])
+
+    def take_memory(self):
+        taken, self.memory = self.memory, {}
+        self.most = {name: tuple(map(max, self.most.get(name, (0, 0)), both)) for name, both in taken.items()}
+        return [taken.get("coordinator", (0, 0)), tuple(map(max, *(taken.get(site, (0, 0)) for site in SITES)))]
 
     def scan(self, title, options):
         with open(f"{self.folder}/coordinator.log") as log:
@@ -132,11 +163,14 @@ class Federation:
                 stdout=subprocess.DEVNULL,
                 stderr=open(f"{self.folder}/launch.log", "w"),
             )
-            print(f"\n{title}\n| step that ends | seconds | coordinator, processor | workers, processor | MB read | MB written |\n|---|---|---|---|---|---|")
+            self.most = {}
+            print(f"\n{title}\n| step that ends | seconds | coordinator, processor | workers, processor | MB read | MB written |"
+                  " MB of memory, without mapped files | of a worker |\n|---|---|---|---|---|---|---|---|")
 
             def row(what, before, now):
                 clock, hub, workers, read, written = (after - earlier for earlier, after in zip(before, now))
-                print(f"| {what} | {clock:.1f} | {hub:.1f} | {workers:.1f} | {read / 1e6:.0f} | {written / 1e6:.0f} |", flush=True)
+                print(f"| {what} | {clock:.1f} | {hub:.1f} | {workers:.1f} | {read / 1e6:.0f} | {written / 1e6:.0f} | "
+                      + " | ".join(f"{resident}, {own}" for resident, own in self.take_memory()) + " |", flush=True)
 
             def lines():
                 nonlocal last
@@ -150,13 +184,15 @@ class Federation:
 
             while launched.poll() is None:
                 lines()
+                self.watch_memory()
                 time.sleep(0.05)
             lines()
+            self.watch_memory()
             now = self.sample()
             row("all", begun, now)
             if launched.returncode:
                 sys.exit(f"the scan failed: {self.folder}/launch.log")
-        print(f"greatest resident memory since the start: coordinator {self.peak('coordinator')} MB, workers {[self.peak(site) for site in SITES]} MB")
+        print(f"greatest resident memory in MB, and without mapped files: {self.most}")
         shown = json.loads(self.run("scan", "show", "latest", "--format", "json"))
         print(f"digest {shown['digest']}", flush=True)
 
@@ -166,6 +202,8 @@ def main():
     parser.add_argument("--documents", type=int, default=2_000_000)
     parser.add_argument("--changed", type=float, default=0.01)
     parser.add_argument("--memory-budget", default="512MiB")
+    parser.add_argument("--limits", type=int, nargs=2)
+    parser.add_argument("--trees", nargs=2)
     parser.add_argument("--keep", action="store_true")
     parser.add_argument("folder")
     parser.add_argument("options", nargs=argparse.REMAINDER)
@@ -173,14 +211,17 @@ def main():
     folder = os.path.abspath(given.folder)
     os.makedirs(folder)
     begun = time.time()
-    make(folder, given.documents)
-    print(f"{given.documents} documents were written in {time.time() - begun:.0f} s", flush=True)
-    federation = Federation(shutil.which(os.environ.get("COGNATE", "cognate")), folder, given.memory_budget)
+    if not given.trees:
+        make(folder, given.documents)
+        print(f"{given.documents} documents were written in {time.time() - begun:.0f} s", flush=True)
+    trees = given.trees or [f"{folder}/{site}" for site in SITES]
+    federation = Federation(shutil.which(os.environ.get("COGNATE", "cognate")), folder, given.memory_budget, trees, given.limits)
     try:
         federation.scan("The first scan", given.options)
-        count = int(given.documents * given.changed)
-        change(folder, given.documents, count)
-        federation.scan(f"After {count} documents were edited, removed or added", given.options)
+        if not given.trees:
+            count = int(given.documents * given.changed)
+            change(folder, given.documents, count)
+            federation.scan(f"After {count} documents were edited, removed or added", given.options)
         if given.keep:
             print("the end of the input ends it")
             sys.stdin.read()

@@ -1,8 +1,27 @@
-//! Settings of the C library's allocator.
+//! Memory of the process: settings of the C library's allocator, and large blocks beyond a limit in a file.
 //!
-//! By itself it keeps an arena of free memory for nearly every thread, and gives little of it back. A comparison allocates on
+//! By itself the allocator keeps an arena of free memory for nearly every thread, and gives little of it back. A comparison allocates on
 //! many threads, one step after the other, so that the arenas of the steps before would add a third to the greatest
 //! resident memory (`docs/performance.md`). Two arenas cost no time there.
+
+#[cfg(target_os = "linux")]
+mod large_blocks;
+
+use std::path::Path;
+
+#[cfg(target_os = "linux")]
+#[global_allocator]
+static ALLOCATOR: large_blocks::LargeBlocks = large_blocks::LargeBlocks;
+
+/// Keeps large blocks of memory beyond so many bytes of them in a file without a name in a folder, from now on.
+pub(crate) fn keep_large_blocks_in(folder: &Path, memory_bytes_max: u64) {
+    #[cfg(target_os = "linux")]
+    if let Err(error) = large_blocks::keep_in(folder, memory_bytes_max) {
+        tracing::warn!(%error, folder = %folder.display(), "there is no file for large blocks of memory: all of them are in memory");
+    }
+    #[cfg(not(target_os = "linux"))]
+    let _ = (folder, memory_bytes_max);
+}
 
 /// Memory at the end of an arena beyond this is given back; blocks of this size and more are returned at once.
 #[cfg(all(target_os = "linux", target_env = "gnu"))]
@@ -32,9 +51,15 @@ const GIVE_BACK_AFTER: std::time::Duration = std::time::Duration::from_secs(30);
 #[cfg(all(target_os = "linux", target_env = "gnu"))]
 pub(crate) fn keep_giving_back() {
     let endless = || {
+        let mut refused_before = 0;
         loop {
             std::thread::sleep(GIVE_BACK_AFTER);
             give_back();
+            let refused = large_blocks::refused();
+            if refused > refused_before {
+                tracing::warn!("the disk of the state has no room for what memory is not meant for: it is in memory");
+            }
+            refused_before = refused;
         }
     };
     // Without the thread, the daemon only keeps more memory.

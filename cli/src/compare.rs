@@ -46,6 +46,8 @@ use crate::stop::Stop;
 const STOP_WAIT: Duration = Duration::from_secs(5);
 /// Default working memory of the comparison.
 const MEMORY_BUDGET_BYTES: u64 = 128 << 20;
+/// Large blocks of memory beyond so many budgets are in the state folder: both sites and the coordinator share the process.
+const LARGE_BLOCKS_BUDGETS: u64 = 4;
 
 /// Compares folders on this machine, each as its own site, without any setup.
 ///
@@ -116,6 +118,10 @@ pub(crate) fn run(args: &CompareArgs) -> anyhow::Result<Exit> {
     // Earlier steps create nothing that a failure would have to remove.
     let state = State::open(args.state.as_deref())?;
     plan.folders.check_apart_from(state.path())?;
+    crate::allocator::keep_large_blocks_in(
+        state.path(),
+        plan.spec.memory_budget_bytes.saturating_mul(LARGE_BLOCKS_BUDGETS),
+    );
     let coordinator = Arc::new(open_coordinator(&state)?);
     let ended = runtime.block_on(scan(&plan, &state, &coordinator, &stop));
     let exit = ended.and_then(|(id, end)| {

@@ -94,6 +94,7 @@ pub(super) fn run(args: &RunArgs) -> anyhow::Result<Exit> {
     settings.log_level.into_iter().for_each(trace::set_level);
     let _lock = lock(&settings.state_dir)?;
     allow_descriptors();
+    allocator::keep_large_blocks_in(&settings.state_dir, settings.limits.memory_budget_bytes);
     let mut builder = tokio::runtime::Builder::new_multi_thread();
     crate::watch_tasks(&mut builder);
     let runtime = builder.enable_all().build().context("the runtime cannot be started")?;

@@ -56,6 +56,7 @@ pub(super) fn run(args: &RunArgs) -> anyhow::Result<Exit> {
     });
     let site = Arc::new(site.map_err(site_error)?);
     let runtime = setup::runtime()?;
+    allocator::keep_large_blocks_in(&setup.state_dir, LARGE_BLOCKS_BYTES_MAX);
     allocator::keep_giving_back();
     let ended = runtime.block_on(serve(&setup, site, ledger, identity));
     runtime.shutdown_timeout(LEFT_OVER);
@@ -63,6 +64,9 @@ pub(super) fn run(args: &RunArgs) -> anyhow::Result<Exit> {
     ended?.map_err(site_error)?;
     Ok(Exit::Complete)
 }
+
+/// Beyond so many bytes of large blocks in memory, which a sync of some three million documents has, the next ones are in the state folder.
+const LARGE_BLOCKS_BYTES_MAX: u64 = 192 << 20;
 
 async fn serve(
     setup: &Setup,

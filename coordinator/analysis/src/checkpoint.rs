@@ -144,11 +144,11 @@ pub(crate) fn binding(subject: &Subject<'_>, kind: &[u8]) -> Binding {
         let copies = subject.copies.of_content(index(number));
         hasher.update(&(copies.len() as u64).to_le_bytes());
         for place in copies {
-            hasher.update(&subject.frozen.documents[*place as usize].root.to_le_bytes());
+            hasher.update(&subject.frozen.root_of(*place).to_le_bytes());
         }
     }
-    for (place, _) in subject.frozen.documents.iter().enumerate().filter(|(_, document)| document.control) {
-        hasher.update(&(place as u64).to_le_bytes());
+    for place in &subject.frozen.controls {
+        hasher.update(&u64::from(*place).to_le_bytes());
     }
     *hasher.finalize().as_bytes()
 }

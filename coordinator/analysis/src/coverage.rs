@@ -9,7 +9,7 @@ use cognate_similarity::{Level, Link, OverlapLevel};
 
 use crate::measured::Measured;
 use crate::ratio::Fraction;
-use crate::subject::{Subject, index};
+use crate::subject::Subject;
 
 /// Source of the bytes of a place that another place also has.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -61,9 +61,7 @@ impl<'a> Closest<'a> {
     /// The labels of a content's documents, but those that were planted.
     fn labels(&self, content: u32) -> impl Iterator<Item = u16> + use<'a> {
         let (subject, level) = (self.subject, self.level);
-        let copies = subject.copies.of_content(index(content as usize)).iter();
-        let documents = copies.map(|place| &subject.frozen.documents[*place as usize]);
-        documents.filter(|document| !document.control).map(|document| level.labels[usize::from(document.root)])
+        subject.roots_of(content).map(|root| level.labels[usize::from(root)])
     }
 
     /// Bytes that labels have in common, if the engine counted this.

@@ -264,9 +264,9 @@ impl<'a> Reached<'a> {
 
     /// The label of a document, unless it was planted.
     fn label(&self, place: u32) -> Option<usize> {
-        let document = &self.subject.frozen.documents[place as usize];
-        let label = self.level.labels[usize::from(document.root)];
-        (!document.control).then_some(usize::from(label))
+        let frozen = self.subject.frozen;
+        let label = self.level.labels[usize::from(frozen.root_of(place))];
+        (!frozen.is_control(place)).then_some(usize::from(label))
     }
 
     /// For each pair of labels, the documents of the first that are identical or linked to one of the second, and of how

@@ -155,7 +155,7 @@ impl<'a> PartnersSoFar<'a> {
 
     fn is_elsewhere(&self, place: usize, other: u32) -> bool {
         let Subject { frozen, .. } = self.subject;
-        let (own_root, other_root) = (frozen.documents[place].root, frozen.documents[other as usize].root);
+        let (own_root, other_root) = (frozen.documents[place].root, frozen.root_of(other));
         match self.subject.across() {
             Some(labels) => labels[usize::from(other_root)] != labels[usize::from(own_root)],
             None if frozen.roots.len() == 1 => other as usize != place,

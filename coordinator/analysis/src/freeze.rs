@@ -29,7 +29,13 @@ pub(crate) struct Frozen {
     pub(crate) documents: Vec<FrozenDocument>,
     /// The paths of `documents` and `bare`.
     pub(crate) paths: Paths,
+    /// Of each root, the place of its first document.
+    pub(crate) firsts: Vec<u32>,
+    /// The places of the documents that are controls, ascending.
+    pub(crate) controls: Vec<u32>,
     pub(crate) contents: Vec<FrozenContent>,
+    /// The sketch of each content; empty if none of its sites sends sketches.
+    pub(crate) sketches: Vec<ContentSketch>,
     pub(crate) unread: Vec<(u16, DocumentPath, DocumentState)>,
     /// Under a text view, documents that hold no text themselves.
     pub(crate) bare: Vec<BareDocument>,
@@ -134,8 +140,6 @@ pub(crate) struct FrozenContent {
     /// Weight of its features, templates apart: the payload if they are chunks.
     pub(crate) weight: u64,
     pub(crate) chunk_count: u64,
-    /// Its sketch; empty if none of its sites sends sketches.
-    pub(crate) sketch: ContentSketch,
     /// True if the layer of text speaks for its documents: as bytes they are identical to others, or share nothing with them.
     pub(crate) spoken_for: bool,
     /// True if its documents count in the layer of text and not in this one: each document counts once.
@@ -152,7 +156,6 @@ impl FrozenContent {
             payload_bytes: if has_chunks { weight } else { content.size_bytes },
             weight,
             chunk_count: content.chunk_count,
-            sketch: content.sketch,
             spoken_for: false,
             counts_as_text: false,
         }
@@ -181,6 +184,17 @@ impl Frozen {
         let mut sites: Vec<u16> = self.roots.iter().map(|root| root.site_number).collect();
         sites.sort_unstable();
         sites.windows(2).any(|two| two[0] == two[1])
+    }
+
+    /// The root of the document at a place, which is known without the document: whoever goes from content to content comes to documents all over.
+    pub(crate) fn root_of(&self, place: u32) -> u16 {
+        let roots = self.firsts.partition_point(|first| *first <= place);
+        u16::try_from(roots - 1).expect("the first root begins with the first document")
+    }
+
+    /// True if the document at a place is a control, which is known without the document as well.
+    pub(crate) fn is_control(&self, place: u32) -> bool {
+        self.controls.binary_search(&place).is_ok()
     }
 
     /// The path of a document.
@@ -231,12 +245,13 @@ impl Frozen {
                 gathering.take(number, &index);
                 indexes.unload(IndexId(row.index));
             }
-            let disputed = std::mem::take(&mut gathering.found.disputed);
+            let (mut found, ordinals) = gathering.finish();
+            let disputed = std::mem::take(&mut found.disputed);
             if disputed.is_empty() || are_decided {
-                break gathering.finish();
+                break (found, ordinals);
             }
             // It is rare that sites contradict each other: then all documents are gathered once more.
-            drop(gathering);
+            drop((found, ordinals));
             let sites: Vec<u16> = roots.iter().map(|root| root.site_number).collect();
             let load = |root: usize| Ok::<_, Error>(indexes.load(IndexId(rows[root].index), rows[root].sequence)?);
             (versions, are_decided) = (Versions::of(&disputed, &sites, load)?, true);
@@ -244,12 +259,15 @@ impl Frozen {
         for (root, contradicted) in roots.iter_mut().zip(&versions.contradicted) {
             root.contradicted = *contradicted;
         }
-        let Gathered { documents, paths, contents, unread, bare, messages, renamed, .. } = found;
+        let Gathered { documents, paths, contents, sketches, unread, bare, messages, renamed, .. } = found;
         let mut frozen = Frozen {
             roots,
+            firsts: firsts(&documents, index32(rows.len())),
+            controls: Vec::new(),
             documents,
             paths,
             contents,
+            sketches,
             unread,
             bare,
             messages,
@@ -271,8 +289,9 @@ impl Frozen {
         }
         let rule = SelectionRule { include: patterns.to_vec(), ..SelectionRule::default() };
         let planted = Selection::new(rule).map_err(|error| Error::Invalid(format!("`control`: {error}")))?;
-        for document in &mut self.documents {
+        for (document, place) in self.documents.iter_mut().zip(0..) {
             document.control = planted.selects(&Facts::of_path(self.paths.get(document.path)));
+            self.controls.extend(document.control.then_some(place));
         }
         Ok(())
     }
@@ -332,6 +351,11 @@ fn is_for_text(view: View, state: DocumentState) -> bool {
         }
         _ => false,
     }
+}
+
+/// Of each of so many roots, the place of its first document, or of the one that would follow.
+pub(crate) fn firsts(documents: &[FrozenDocument], roots: u32) -> Vec<u32> {
+    (0..roots).map(|root| index32(documents.partition_point(|document| u32::from(document.root) < root))).collect()
 }
 
 fn index32(place: usize) -> u32 {

@@ -130,7 +130,7 @@ fn join_of(
 
 #[cfg(test)]
 mod tests {
-    use cognate_fingerprint::{ContentDigest, ContentSketch, Method, View};
+    use cognate_fingerprint::{ContentDigest, Method, View};
     use cognate_similarity::Resemblance;
 
     use super::*;
@@ -143,7 +143,6 @@ mod tests {
             payload_bytes: size_bytes,
             weight: size_bytes,
             chunk_count: 1,
-            sketch: ContentSketch::NONE,
             spoken_for: false,
             counts_as_text: false,
         }

@@ -65,12 +65,16 @@ impl<'a> Subject<'a> {
 
     /// The label under which all copies of a content are, if there is just one.
     pub(crate) fn home(&self, content: usize) -> Option<u16> {
-        let mut labels = self.copies.of_content(index(content)).iter().map(|place| {
-            let root = self.frozen.documents[*place as usize].root;
-            self.labels()[usize::from(root)]
-        });
+        let copies = self.copies.of_content(index(content)).iter();
+        let mut labels = copies.map(|place| self.labels()[usize::from(self.frozen.root_of(*place))]);
         let first = labels.next()?;
         labels.all(|label| label == first).then_some(first)
+    }
+
+    /// The roots of the documents of a content that are no controls, every copy counted.
+    pub(crate) fn roots_of(&self, content: u32) -> impl Iterator<Item = u16> + use<'_, 'a> {
+        let places = self.copies.of_content(ContentIndex(content)).iter();
+        places.filter(|place| !self.frozen.is_control(**place)).map(|place| self.frozen.root_of(*place))
     }
 
     /// Of each content, whether its copies form an identical set that counts.
@@ -94,7 +98,7 @@ impl Groups {
         let [_, parties] = levels;
         let mut across = if parties.label_count > 1 { &levels[1] } else { &levels[0] }.labels.clone();
         let mut levels = levels.clone();
-        if frozen.documents.iter().any(|document| document.control) {
+        if !frozen.controls.is_empty() {
             across.extend_from_within(..);
             for level in &mut levels {
                 level.labels.resize(2 * frozen.roots.len(), level.label_count);
@@ -113,9 +117,8 @@ fn holders(frozen: &Frozen, copies: &Copies) -> Holders {
         holdings.clear();
         // Documents are ordered by root, so that the copies of a root are adjacent.
         for place in copies.of_content(index(content)) {
-            let document = &frozen.documents[*place as usize];
-            let planted = if document.control { roots } else { 0 };
-            let group = Group(document.root + planted);
+            let planted = if frozen.is_control(*place) { roots } else { 0 };
+            let group = Group(frozen.root_of(*place) + planted);
             match holdings.last_mut() {
                 Some(last) if last.group == group => last.copies += 1,
                 _ => holdings.push(Holding { group, copies: 1 }),

@@ -18,7 +18,7 @@ use crate::segment::BaseRecord;
 /// Digests of batches in memory, 16 bytes each; beyond it those of the last window stay.
 const DIGESTS_MAX: usize = 1 << 16;
 /// Memory for a content: a row, and its place in a table that is half full or more.
-const CONTENT_BYTES: u64 = 155;
+const CONTENT_BYTES: u64 = 145;
 
 /// The state of an index after some batch.
 #[derive(Default)]

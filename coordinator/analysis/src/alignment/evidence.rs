@@ -106,7 +106,7 @@ impl<'a> Gathering<'a> {
     fn copies(&self, content: ContentIndex) -> [&'a [u32]; 2] {
         let Subject { frozen, copies, .. } = self.subject;
         let all = copies.of_content(content);
-        let (a, b) = all.split_at(all.partition_point(|place| frozen.documents[*place as usize].root == 0));
+        let (a, b) = all.split_at(all.partition_point(|place| frozen.root_of(*place) == 0));
         [a, b]
     }
 

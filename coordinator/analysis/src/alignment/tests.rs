@@ -11,7 +11,7 @@ use cognate_proto::v1::SyncSummary;
 use cognate_similarity::{ContentIndex, Link, RunShards};
 
 use super::*;
-use crate::freeze::{Evidence, Frozen, FrozenContent, FrozenDocument, FrozenRoot, Paths};
+use crate::freeze::{Evidence, Frozen, FrozenContent, FrozenDocument, FrozenRoot, Paths, firsts};
 use crate::measure::Measures;
 use crate::part::Part;
 use crate::subject::Subject;
@@ -51,7 +51,6 @@ fn frozen(a: &Tree, b: &Tree) -> Frozen {
         payload_bytes: 1000,
         weight: 1000,
         chunk_count: 1,
-        sketch: ContentSketch::NONE,
         spoken_for: false,
         counts_as_text: false,
     };
@@ -80,9 +79,12 @@ fn frozen(a: &Tree, b: &Tree) -> Frozen {
     documents.extend(b.iter().map(|one| document(1, one)));
     Frozen {
         roots: vec![root("a", 0), root("b", 1)],
+        firsts: firsts(&documents, 2),
+        controls: Vec::new(),
         documents,
         paths,
         contents: numbers.iter().map(content).collect(),
+        sketches: vec![ContentSketch::NONE; numbers.len()],
         unread: Vec::new(),
         bare: Vec::new(),
         messages: Vec::new(),

@@ -21,6 +21,7 @@ use super::coverage::roots_of;
 use super::pair::{Pair, ascending, is_compared};
 use crate::compare::Task;
 use crate::error::Error;
+use crate::freeze::Frozen;
 use crate::subject::Subject;
 
 /// The sum over the slots of a candidate, at least.
@@ -70,7 +71,7 @@ type FoundPair<'a> = dyn FnMut(Link) -> Result<(), EngineError> + 'a;
 
 /// Of every content, whether it seeks a partner. In a scan of one repository, a partner is one in the same.
 fn seeking(subject: &Subject<'_>, known: &[Pair]) -> Vec<bool> {
-    let contents = &subject.frozen.contents;
+    let Frozen { contents, sketches, .. } = subject.frozen;
     let is_alone = subject.frozen.roots.len() < 2;
     let has_copies = |content| !is_alone && roots_of(subject, content).len() > 1;
     let mut seeks: Vec<bool> = (0..).zip(contents).map(|(content, _)| !has_copies(content)).collect();
@@ -78,7 +79,7 @@ fn seeking(subject: &Subject<'_>, known: &[Pair]) -> Vec<bool> {
         if !is_alone && roots_of(subject, *a) == roots_of(subject, *b) {
             continue;
         }
-        let [of_a, of_b] = [a, b].map(|content| &contents[*content as usize].sketch);
+        let [of_a, of_b] = [a, b].map(|content| &sketches[*content as usize]);
         let agreement = of_a.agreement(of_b);
         for (content, sketch) in [(a, of_a), (b, of_b)] {
             seeks[*content as usize] &= 2 * agreement < sketch.slots().count();
@@ -95,9 +96,9 @@ fn pairs_of_slot(
     visit: &mut FoundPair<'_>,
 ) -> Result<(), EngineError> {
     let mut holders: Vec<(u32, u32)> = Vec::new();
-    for (number, content) in (0..).zip(&subject.frozen.contents) {
+    for (number, sketch) in (0..).zip(&subject.frozen.sketches) {
         if is_compared(subject, number) {
-            holders.extend(content.sketch.value(slot).map(|value| (value, number)));
+            holders.extend(sketch.value(slot).map(|value| (value, number)));
         }
     }
     holders.sort_unstable();

@@ -15,7 +15,7 @@ use super::expansions::{Expansions, Reading};
 use super::parts::Parts;
 use crate::compare::Task;
 use crate::error::Error;
-use crate::subject::{Subject, index};
+use crate::subject::Subject;
 
 /// A chunk of a content, as far as contents under a root share it.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
@@ -58,9 +58,7 @@ pub(super) struct Covered(HashMap<Place, Marks>);
 
 /// The roots under which a content has a document that is no control, each once.
 pub(super) fn roots_of(subject: &Subject<'_>, content: u32) -> Vec<u16> {
-    let documents = subject.copies.of_content(index(content as usize)).iter();
-    let documents = documents.map(|place| &subject.frozen.documents[*place as usize]);
-    let mut roots: Vec<u16> = documents.filter(|document| !document.control).map(|document| document.root).collect();
+    let mut roots: Vec<u16> = subject.roots_of(content).collect();
     roots.dedup();
     roots
 }
@@ -153,9 +151,7 @@ impl Task<'_> {
                 // Occurrences by place: in all copies, and in each content once.
                 let mut counts: BTreeMap<u16, [u64; 2]> = BTreeMap::new();
                 for posting in postings.iter().filter(|posting| !posting.template) {
-                    let documents = subject.copies.of_content(posting.content).iter();
-                    let documents = documents.map(|place| &subject.frozen.documents[*place as usize]);
-                    let roots = documents.filter(|document| !document.control).map(|document| document.root);
+                    let roots = subject.roots_of(posting.content.0);
                     let mut labels: Vec<u16> = roots.map(|root| level.labels[usize::from(root)]).collect();
                     labels.sort_unstable();
                     for copies in labels.chunk_by(|a, b| a == b) {
@@ -189,10 +185,7 @@ impl Task<'_> {
         others.dedup();
         // Where the chunk occurs as a whole, all of it counts already.
         others.retain(|label| !whole.iter().any(|root| label_of(*root) == *label));
-        let documents = self.subject.copies.of_content(index(of_chunk[0].0.content as usize)).iter();
-        let documents = documents.map(|place| &self.subject.frozen.documents[*place as usize]);
-        let mut own: Vec<u16> =
-            documents.filter(|document| !document.control).map(|document| label_of(document.root)).collect();
+        let mut own: Vec<u16> = self.subject.roots_of(of_chunk[0].0.content).map(label_of).collect();
         own.sort_unstable();
         for other in others {
             let mut all = Marks { count: 0, lost_bytes: u32::MAX, common: Bits::none(fine.len()) };

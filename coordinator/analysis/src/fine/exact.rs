@@ -196,7 +196,7 @@ impl Task<'_> {
         let contents = pairs.iter().flat_map(|pair| [pair.a, pair.b]);
         let copies =
             contents.flat_map(|content| self.subject.copies.of_content(crate::subject::index(content as usize)));
-        let mut roots: Vec<u16> = copies.map(|copy| frozen.documents[*copy as usize].root).collect();
+        let mut roots: Vec<u16> = copies.map(|copy| frozen.root_of(*copy)).collect();
         roots.sort_unstable();
         roots.dedup();
         roots.retain(|root| frozen.roots[usize::from(*root)].site_number == site);

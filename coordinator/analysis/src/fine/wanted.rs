@@ -168,7 +168,7 @@ impl Task<'_> {
     /// The root of the first document with a content.
     fn root_of(&self, content: u32) -> u16 {
         let copies = self.subject.copies.of_content(index(content as usize));
-        self.subject.frozen.documents[copies[0] as usize].root
+        self.subject.frozen.root_of(copies[0])
     }
 
     /// Requests of bounded size. A content with very many chunks is in several of them.

@@ -1,11 +1,12 @@
 //! The documents and contents of a frozen set, gathered from one index after the other.
 //!
-//! An index of a site takes more memory than what is compared of it, so only one of them is in memory at a time. Contents have
-//! the numbers in which they came until all have come.
+//! An index of a site takes more memory than what is compared of it, so only one of them is in memory at a time. Contents are gathered in the
+//! order in which the indexes have them, and then sorted by their digests: everything is read and written from one end to the other, so
+//! that lists with no room in memory are no slower than the disk reads on.
 
 use std::collections::{BTreeSet, HashMap};
 
-use cognate_fingerprint::ContentDigest;
+use cognate_fingerprint::{ContentDigest, ContentSketch};
 use cognate_proto::batch::DocumentState;
 use cognate_proto::documents::IndexedDocument;
 use cognate_proto::path::DocumentPath;
@@ -19,15 +20,25 @@ use crate::versions::Versions;
 /// The number of an ordinal whose content no selected document has.
 const ABSENT: u32 = u32::MAX;
 
-/// The documents and contents that were gathered so far, and their numbers.
+/// The documents and contents that were gathered so far.
 pub(super) struct Gathering<'a> {
     choice: &'a Choice<'a>,
     has_chunks: bool,
     versions: &'a Versions,
-    numbers: HashMap<ContentDigest, u32>,
-    /// Of each root, the content of each ordinal.
-    ordinals: Vec<Vec<u32>>,
-    pub(super) found: Gathered,
+    /// The contents that selected documents have, once for each root.
+    contents: Vec<GatheredContent>,
+    /// Of each root, the number of its ordinals.
+    ordinals: Vec<u32>,
+    /// With contents by their ordinals.
+    found: Gathered,
+}
+
+/// A content of a root.
+struct GatheredContent {
+    content: FrozenContent,
+    sketch: ContentSketch,
+    ordinal: u32,
+    root: u16,
 }
 
 /// The documents and contents of all roots.
@@ -36,6 +47,7 @@ pub(super) struct Gathered {
     pub(super) documents: Vec<FrozenDocument>,
     pub(super) paths: Paths,
     pub(super) contents: Vec<FrozenContent>,
+    pub(super) sketches: Vec<ContentSketch>,
     pub(super) unread: Vec<(u16, DocumentPath, DocumentState)>,
     pub(super) bare: Vec<BareDocument>,
     pub(super) messages: Vec<(u32, [u8; 16])>,
@@ -46,19 +58,19 @@ pub(super) struct Gathered {
 
 impl<'a> Gathering<'a> {
     pub(super) fn new(choice: &'a Choice<'a>, has_chunks: bool, versions: &'a Versions) -> Gathering<'a> {
-        let (numbers, ordinals) = (HashMap::new(), Vec::new());
-        Gathering { choice, has_chunks, versions, numbers, ordinals, found: Gathered::default() }
+        let (contents, ordinals) = (Vec::new(), Vec::new());
+        Gathering { choice, has_chunks, versions, contents, ordinals, found: Gathered::default() }
     }
 
     /// Takes in the selected documents of the next root, with their contents.
     pub(super) fn take(&mut self, root: u16, index: &Index) {
         // Room that is not used takes no memory, but growing by half would.
-        self.numbers.reserve(index.contents.len());
-        self.found.contents.reserve(index.contents.len());
+        self.contents.reserve(index.contents.len());
         self.found.documents.reserve(index.documents.len());
-        let mut ordinals = vec![ABSENT; index.ordinals() as usize];
+        let mut is_taken = vec![false; index.ordinals() as usize];
+        let mut lookup = index.contents.lookup();
         for (path, document) in index.documents.iter() {
-            let content = document.content.and_then(|digest| Some((digest, index.contents.get(&digest)?)));
+            let content = document.content.and_then(|digest| Some((digest, lookup.get(&digest)?)));
             if !self.choice.takes((root, index, &path), content.map(|(_, content)| content.size_bytes)) {
                 continue;
             }
@@ -66,57 +78,53 @@ impl<'a> Gathering<'a> {
             if document.content.is_none() {
                 self.found.take_without_content((root, part, path), &document);
             } else if let Some((digest, content)) = content {
-                let number = self.number(digest, content);
-                ordinals[content.ordinal as usize] = number;
-                self.found.take_document((root, part, path), &document, number);
+                if !std::mem::replace(&mut is_taken[content.ordinal as usize], true) {
+                    self.take_content(root, digest, content);
+                }
+                self.found.take_document((root, part, path), &document, content.ordinal);
             }
         }
-        self.ordinals.push(ordinals);
+        self.ordinals.push(index.ordinals());
     }
 
-    /// The number of a content, as an index has it.
-    fn number(&mut self, at_site: ContentDigest, content: &IndexedContent) -> u32 {
+    /// Takes in a content, as an index has it.
+    fn take_content(&mut self, root: u16, at_site: ContentDigest, content: &IndexedContent) {
         let digest = self.versions.digest(at_site, content);
         if digest != at_site {
             self.found.renamed.insert(digest, at_site);
         }
-        let contents = &mut self.found.contents;
-        let number = *self.numbers.entry(digest).or_insert_with(|| {
-            contents.push(FrozenContent::of(digest, content, self.has_chunks));
-            index32(contents.len() - 1)
-        });
-        let first = &mut contents[number as usize];
-        // Of several sites that have a content, some may send no sketches.
-        if first.sketch.is_empty() {
-            first.sketch = content.sketch;
-        }
-        if first.chunks_digest != content.chunks_digest {
-            self.found.disputed.insert(digest);
-        }
-        number
+        let IndexedContent { ordinal, sketch, .. } = *content;
+        let content = FrozenContent::of(digest, content, self.has_chunks);
+        self.contents.push(GatheredContent { content, sketch, ordinal, root });
     }
 
     /// Numbers the contents in the order of their digests. Of each root, the map from ordinals to these numbers.
     pub(super) fn finish(self) -> (Gathered, Vec<Ordinals>) {
-        let Gathering { numbers, ordinals, mut found, .. } = self;
-        drop(numbers);
-        let mut order: Vec<u32> = (0..index32(found.contents.len())).collect();
-        order.sort_unstable_by_key(|number| found.contents[*number as usize].digest);
-        let mut number_of = vec![0; order.len()];
-        for (number, before) in (0..).zip(&order) {
-            number_of[*before as usize] = number;
+        let Gathering { mut contents, ordinals, mut found, .. } = self;
+        contents.sort_unstable_by_key(|one| (one.content.digest, one.root));
+        let mut ordinals: Vec<Vec<u32>> = ordinals.into_iter().map(|count| vec![ABSENT; count as usize]).collect();
+        for GatheredContent { content, sketch, ordinal, root } in contents {
+            match found.contents.last().zip(found.sketches.last_mut()) {
+                Some((first, of_first)) if first.digest == content.digest => {
+                    // Of several sites that have a content, some may send no sketches.
+                    if of_first.is_empty() {
+                        *of_first = sketch;
+                    }
+                    if first.chunks_digest != content.chunks_digest {
+                        found.disputed.insert(content.digest);
+                    }
+                }
+                _ => {
+                    found.contents.push(content);
+                    found.sketches.push(sketch);
+                }
+            }
+            ordinals[usize::from(root)][ordinal as usize] = index32(found.contents.len() - 1);
         }
-        drop(order);
         for document in &mut found.documents {
-            document.content = ContentIndex(number_of[document.content.0 as usize]);
+            document.content = ContentIndex(ordinals[usize::from(document.root)][document.content.0 as usize]);
         }
-        let renumbered = |mut ordinals: Vec<u32>| {
-            ordinals.iter_mut().filter(|number| **number != ABSENT).for_each(|n| *n = number_of[*n as usize]);
-            Ordinals(ordinals)
-        };
-        let ordinals = ordinals.into_iter().map(renumbered).collect();
-        found.contents.sort_unstable_by_key(|content| content.digest);
-        (found, ordinals)
+        (found, ordinals.into_iter().map(Ordinals).collect())
     }
 }
 
@@ -125,7 +133,7 @@ impl Gathered {
         &mut self,
         (root, part, path): (u16, Part, DocumentPath),
         document: &IndexedDocument,
-        number: u32,
+        ordinal: u32,
     ) {
         if let Some(hash) = document.message_id_hash {
             self.messages.push((index32(self.documents.len()), hash));
@@ -133,7 +141,7 @@ impl Gathered {
         self.documents.push(FrozenDocument {
             root,
             path: self.paths.add(&path),
-            content: ContentIndex(number),
+            content: ContentIndex(ordinal),
             modified: document.modified,
             changing: document.state == DocumentState::Changing,
             recognised: document.state == DocumentState::Recognised,

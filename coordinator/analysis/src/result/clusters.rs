@@ -36,7 +36,7 @@ impl Writer {
             let copies_bytes = group.document_bytes.saturating_sub(total_bytes);
             let [documents, sites, site_count, crosses, first, last] = group.columns(publication, places);
             let representative = findings.copies.of_content(cluster.representative).iter();
-            let place = |document: &&u32| places.of_root(frozen.documents[**document as usize].root);
+            let place = |document: &&u32| places.of_root(frozen.root_of(**document));
             let representative = representative.min_by_key(|document| (place(document), **document));
             // Every content has a document.
             let representative = &frozen.documents[representative.map_or(0, |document| *document as usize)];
