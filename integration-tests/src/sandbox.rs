@@ -18,6 +18,8 @@ use crate::{binary, canonical};
 
 /// Longer than any run should ever take; what is not done then hangs.
 pub const DEADLINE: Duration = Duration::from_secs(60);
+/// The time for a whole comparison, which on a machine that does other work takes as long as a scan.
+const COMPARISON_MAX: Duration = Duration::from_secs(240);
 
 /// A temporary folder with a seed, which a failing test prints.
 #[derive(Debug)]
@@ -156,7 +158,7 @@ impl Sandbox {
     pub fn compare(&self, folders: &[(&str, &Path)], args: &[&str]) -> Run {
         let mut args = args.to_vec();
         args.extend(["--format", "json"]);
-        self.cognate(compare_args(folders, &args))
+        self.start(compare_args(folders, &args)).ended_within(COMPARISON_MAX)
     }
 
     /// Waits until the clock of the file system is so far on that files made before count as settled: what was touched
@@ -244,16 +246,25 @@ impl Running {
 
     /// Waits for the end. There was no panic.
     pub fn ended(self) -> Run {
-        let run = self.ended_anyhow();
+        self.ended_within(DEADLINE)
+    }
+
+    /// The same with a time of its own.
+    pub fn ended_within(self, wait: Duration) -> Run {
+        let run = self.anyhow_within(wait);
         assert!(!run.stderr.contains("panicked"), "a panic: {run:#?}");
         run
     }
 
     /// Waits for the end, also of a process that was made to panic.
-    pub fn ended_anyhow(mut self) -> Run {
-        if !self.ends_within(DEADLINE) {
+    pub fn ended_anyhow(self) -> Run {
+        self.anyhow_within(DEADLINE)
+    }
+
+    fn anyhow_within(mut self, wait: Duration) -> Run {
+        if !self.ends_within(wait) {
             self.signal(Signal::KILL);
-            panic!("{} hangs: it was not done after {DEADLINE:?}", self.shown);
+            panic!("{} hangs: it was not done after {wait:?}", self.shown);
         }
         let status = self.status.unwrap();
         Run {
