@@ -102,6 +102,7 @@ mod tests {
     #[test]
     fn a_body_is_at_its_end_when_it_has_ended_or_was_cut_and_not_before() {
         assert!(CutBody::response(Body::empty(), cut(false)).is_end_stream(), "it ended by itself");
+        assert_eq!(CutBody::response(Body::empty(), cut(false)).size_hint().exact(), Some(0));
         for make in [CutBody::request, CutBody::response] {
             let mut open = make(Body::new(Silent), cut(false));
             assert!(next(&mut open).is_pending() && !open.is_end_stream());
