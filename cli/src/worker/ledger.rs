@@ -1,5 +1,7 @@
 //! `cognate worker ledger`: the site's own record of the messages that left.
 
+mod report;
+
 use std::io::{self, BufWriter, Write};
 use std::path::PathBuf;
 use std::sync::Arc;
@@ -45,12 +47,16 @@ enum LedgerCommand {
 #[derive(Args, Debug)]
 #[command(after_help = "Example:
   cognate worker ledger verify --config worker.toml
+  cognate worker ledger verify --report audit.json --config worker.toml   # was compared what this site sent?
 
 Ends with 1 when an entry was changed, taken out or moved, or the two counts differ.")]
 struct VerifyArgs {
     /// Ask the coordinator over a separate connection if no daemon is running
     #[arg(long)]
     coordinator: bool,
+    /// Compare with a signed report (`report audit --format json`) instead: was what was compared what this site sent?
+    #[arg(long, value_name = "FILE", conflicts_with = "coordinator")]
+    report: Option<PathBuf>,
     #[command(flatten)]
     config: ConfigArgs,
 }
@@ -127,7 +133,7 @@ fn run_verify(args: &VerifyArgs) -> anyhow::Result<Exit> {
     let setup = setup::load(&args.config)?;
     let running = holder(&setup.state_dir).ok().flatten().is_some();
     // Asked first: messages that are sent while the ledger is read are in the ledger, but not in the answer.
-    let received = received(args, &setup, running)?;
+    let received = if args.report.is_some() { None } else { received(args, &setup, running)? };
     let verified = verify(&setup.state_dir, running).map_err(unreadable(&setup))?;
     let verified = match verified {
         Ok(verified) => verified,
@@ -140,6 +146,9 @@ fn run_verify(args: &VerifyArgs) -> anyhow::Result<Exit> {
     let head = verified.head.iter().map(|byte| format!("{byte:02x}")).collect::<String>();
     let totals = verified.totals;
     writeln!(out, "the ledger holds: {} messages, {} bytes, head {head}", totals.messages, totals.bytes)?;
+    if let Some(file) = &args.report {
+        return report::compare(&mut out, file, &setup, &verified);
+    }
     match received {
         Some(received) => compare(&mut out, &verified, &received),
         None => {

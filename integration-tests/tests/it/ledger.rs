@@ -136,6 +136,60 @@ fn the_counts_of_the_ledger_are_those_of_the_coordinator() {
 }
 
 #[test]
+fn every_site_checks_in_one_signed_report_that_what_was_compared_is_what_it_sent() {
+    let mut federation = Federation::of(606, 2, 40);
+    let audit = |federation: &Federation, name: &str| {
+        let file = federation.sandbox.path(name);
+        federation.operate(&["report", "audit", "latest", "--format", "json", "-o", file.to_str().unwrap()]).expect(0);
+        file
+    };
+    let verify = |federation: &Federation, site: &str, report: &Path| {
+        federation.worker(site, &["ledger", "verify", "--report", report.to_str().unwrap()])
+    };
+    federation.scan(&[]).report();
+    let first = audit(&federation, "first.json");
+    let files = ledger_files(federation.site("a").state());
+    let saved: Vec<(PathBuf, Vec<u8>)> =
+        files.iter().map(|path| (path.clone(), std::fs::read(path).unwrap())).collect();
+    std::fs::write(federation.site("a").folder().join("another"), federation.dice.bytes(30_000)).unwrap();
+    federation.sandbox.settle();
+    federation.scan(&[]).report();
+    let second = audit(&federation, "second.json");
+    // A report stays that of its time, whatever was sent since; and no daemon is needed.
+    for report in [&first, &second] {
+        for site in ["a", "b"] {
+            let told = verify(&federation, site, report).expect(0);
+            assert!(
+                told.text().contains("what was compared is what this site sent, to the last byte"),
+                "{}",
+                told.text()
+            );
+        }
+    }
+    federation.kill("a");
+    verify(&federation, "a", &second).expect(0);
+    // By this ledger the site has sent what the first report counts, and nothing of what the second one does.
+    for (path, bytes) in saved {
+        std::fs::write(path, bytes).unwrap();
+    }
+    verify(&federation, "a", &first).expect(0);
+    let refused = verify(&federation, "a", &second).refusal(1);
+    assert!(refused.contains("what was compared is not what this site sent, in 1 indexes"), "{refused}");
+    verify(&federation, "b", &second).expect(0);
+    // Nobody but the own coordinator says what was compared.
+    let sealed = std::fs::read(&second).unwrap();
+    let mut changed = sealed.clone();
+    changed[sealed.len() / 3] ^= 1;
+    std::fs::write(&second, changed).unwrap();
+    let refused = verify(&federation, "b", &second).refusal(1);
+    assert!(refused.contains("does not match its signature"), "{refused}");
+    let other = Federation::of(607, 2, 5);
+    other.scan(&[]).report();
+    let refused = verify(&federation, "b", &audit(&other, "other.json")).refusal(1);
+    assert!(refused.contains("is not that of your federation"), "{refused}");
+}
+
+#[test]
 fn where_the_ledger_cannot_be_written_nothing_is_sent() {
     let mut federation = Federation::of(605, 1, 30);
     federation.stop("a");

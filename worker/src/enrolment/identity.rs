@@ -64,6 +64,14 @@ impl Identity {
         self.credential.key.key_hash()
     }
 
+    /// The hash of the authority's key, under which the coordinator signs its reports.
+    ///
+    /// # Errors
+    /// If the certificate of the authority is damaged.
+    pub fn authority(&self) -> Result<KeyHash, IdentityError> {
+        Ok(CertificateInfo::read(&self.credential.ca_certificate)?.key)
+    }
+
     /// The addresses of the coordinator.
     pub fn addresses(&self) -> &[String] {
         &self.addresses

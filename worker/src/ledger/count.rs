@@ -3,7 +3,7 @@
 //! A batch that was not durable when a push was resumed is sent again under the same number. The latest batch of a number
 //! counts, and the batches that followed an earlier one do not.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 use cognate_proto::v1::ReceivedIndex;
 
@@ -25,9 +25,52 @@ pub struct Indexes {
 /// The sent batches of one index.
 #[derive(Default, Debug)]
 struct Sent {
-    /// Digest and length of every batch.
-    batches: BTreeMap<u64, ([u8; 16], u64)>,
+    /// The counts up to every batch; none after a gap.
+    batches: BTreeMap<u64, Option<Counts>>,
     seal: Seal,
+    /// The counts of every seal, of earlier syncs as well.
+    sealed: BTreeSet<Counts>,
+}
+
+/// The batches of an index up to one of them.
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Default, Debug)]
+pub struct Counts {
+    /// Number of batches.
+    pub batches: u64,
+    /// Sum of the lengths of their bodies.
+    pub body_bytes: u64,
+    /// The chain over their digests; of no batch, zeros.
+    pub head: [u8; 32],
+}
+
+impl Counts {
+    fn and(self, digest: [u8; 16], body_bytes: u64) -> Counts {
+        Counts {
+            batches: self.batches + 1,
+            body_bytes: self.body_bytes + body_bytes,
+            head: *blake3::Hasher::new().update(&self.head).update(&digest).finalize().as_bytes(),
+        }
+    }
+}
+
+impl Sent {
+    /// The counts up to a batch, if all of them were sent.
+    fn up_to(&self, sequence: u64) -> Option<Counts> {
+        if sequence == 0 { Some(Counts::default()) } else { self.batches.get(&sequence).copied().flatten() }
+    }
+
+    fn add(&mut self, sequence: u64, digest: [u8; 16], body_bytes: u64) {
+        self.batches.split_off(&sequence);
+        let before = sequence.checked_sub(1).and_then(|before| self.up_to(before));
+        self.batches.insert(sequence, before.map(|before| before.and(digest, body_bytes)));
+        self.seal = Seal::Open;
+    }
+
+    fn seal(&mut self, sequence: u64) {
+        self.batches.split_off(&(sequence + 1));
+        self.seal = Seal::Sent;
+        self.sealed.extend(self.up_to(sequence));
+    }
 }
 
 /// What the ledger says of the seal of an index.
@@ -98,16 +141,11 @@ impl Indexes {
                 self.latest.insert((key.0, key.1), key.2);
             }
             Kind::Batch => {
-                let sent = self.sent.entry(key).or_default();
-                sent.batches.split_off(&index.sequence);
                 let digest = index.body_digest.as_slice().try_into().unwrap_or_default();
-                sent.batches.insert(index.sequence, (digest, index.body_bytes));
-                sent.seal = Seal::Open;
+                self.sent.entry(key).or_default().add(index.sequence, digest, index.body_bytes);
             }
             Kind::Seal => {
-                let sent = self.sent.entry(key.clone()).or_default();
-                sent.batches.split_off(&(index.sequence + 1));
-                sent.seal = Seal::Sent;
+                self.sent.entry(key.clone()).or_default().seal(index.sequence);
                 self.unanswered = Some(key);
             }
             _ => {}
@@ -122,6 +160,12 @@ impl Indexes {
     /// True if no index was ever sent.
     pub fn is_empty(&self) -> bool {
         self.sent.is_empty()
+    }
+
+    /// True if an index had these counts at one of its seals: then an analysis that says so had what the site sent.
+    pub fn was_sealed(&self, repository: &str, epoch: u64, counts: &Counts) -> bool {
+        let of_it = self.sent.iter().filter(|((named, _, number), _)| named == repository && *number == epoch);
+        of_it.into_iter().any(|(_, sent)| sent.sealed.contains(counts))
     }
 
     /// Compares the coordinator's counts with this one. An index that the coordinator does not have any more is listed only
@@ -151,23 +195,17 @@ impl Indexes {
         let key = (received.repository.clone(), received.method_id.clone(), received.epoch);
         let nothing = Sent::default();
         let sent = self.sent.get(&key).unwrap_or(&nothing);
-        let mut head = [0; 32];
-        let (mut bytes, mut number, mut gapless) = (0, 0, true);
-        for (sequence, (digest, body_bytes)) in sent.batches.range(..=received.batches) {
-            number += 1;
-            gapless &= *sequence == number;
-            bytes += body_bytes;
-            head = *blake3::Hasher::new().update(&head).update(digest).finalize().as_bytes();
-        }
-        let agree = gapless && number == received.batches && bytes == received.body_bytes && head[..] == received.head;
+        let here = sent.up_to(received.batches);
+        let agree = here.is_some_and(|here| here.body_bytes == received.body_bytes && here.head[..] == received.head);
         let all = sent.batches.len() as u64;
+        let last = sent.batches.values().next_back().copied().flatten();
         Compared {
             repository: key.0,
             method_id: key.1.iter().map(|byte| format!("{byte:02x}")).collect(),
             epoch: key.2,
             ledger_batches: all,
             coordinator_batches: received.batches,
-            ledger_bytes: bytes,
+            ledger_bytes: here.or(last).unwrap_or_default().body_bytes,
             coordinator_bytes: received.body_bytes,
             agreement: match (agree, all == received.batches, sent.seal) {
                 (true, true, _) => Agreement::Same,

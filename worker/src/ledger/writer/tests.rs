@@ -6,7 +6,7 @@ use cognate_durable::log::{Format, HEADER_BYTES};
 use cognate_proto::v1::{KeepAlive, ReceivedIndex};
 
 use super::*;
-use crate::ledger::count::{Agreement, Indexes};
+use crate::ledger::count::{Agreement, Counts, Indexes};
 use crate::ledger::read;
 
 fn clock() -> SystemTime {
@@ -162,6 +162,44 @@ fn indexes(messages: &[(Kind, IndexEntry)]) -> Indexes {
         indexes.take(&Entry { kind: (*kind).into(), index: Some(index.clone()), ..Entry::default() });
     }
     indexes
+}
+
+#[test]
+fn a_seal_is_known_by_all_of_its_counts_and_stays_known_after_batches_were_sent_again() {
+    let sent = indexes(&[
+        (Kind::Open, batch(7, 0, 0)),
+        (Kind::Seal, batch(7, 0, 0)),
+        (Kind::Batch, batch(7, 1, 1)),
+        (Kind::Batch, batch(7, 2, 2)),
+        (Kind::Seal, batch(7, 2, 0)),
+        (Kind::Ended, IndexEntry::default()),
+        // Again from the second batch, to a coordinator that lost it.
+        (Kind::Batch, batch(7, 2, 4)),
+        (Kind::Batch, batch(7, 3, 5)),
+        (Kind::Seal, batch(7, 3, 0)),
+        // After a gap.
+        (Kind::Batch, batch(8, 2, 1)),
+        (Kind::Seal, batch(8, 2, 0)),
+    ]);
+    let counts = |digests: &[u8]| {
+        let ReceivedIndex { batches, body_bytes, head, .. } = received(7, digests);
+        Counts { batches, body_bytes, head: head.try_into().unwrap() }
+    };
+    for sealed in [&[][..], &[1, 2], &[1, 4, 5]] {
+        assert!(sent.was_sealed("main", 7, &counts(sealed)), "{sealed:?}");
+    }
+    let whole = counts(&[1, 4, 5]);
+    for other in [
+        counts(&[1]),
+        counts(&[1, 4]),
+        counts(&[1, 2, 5]),
+        Counts { body_bytes: 1, ..whole },
+        Counts { head: [1; 32], ..whole },
+    ] {
+        assert!(!sent.was_sealed("main", 7, &other), "{other:?}");
+    }
+    assert!(!sent.was_sealed("main", 8, &counts(&[1, 1])), "there is a gap");
+    assert!(!sent.was_sealed("other", 7, &whole) && !sent.was_sealed("main", 9, &whole));
 }
 
 #[test]
