@@ -358,3 +358,51 @@ fn what_changed_since_the_scan_or_in_the_quarantine_is_refused() {
     versions.worker(&["undo", applied.to_str().unwrap()]).expect(0);
     assert!(!versions.folder.join("text/first.txt.moved.txt").try_exists().unwrap());
 }
+
+#[test]
+fn an_apply_or_an_undo_that_ended_at_any_moment_is_undone_to_the_last_byte() {
+    let versions = Versions::new();
+    versions.make("100");
+    let before = contents(&versions.folder);
+    let remains = |folder: &Path, journal: &[&str]| {
+        let joined: String = journal.iter().map(|line| format!("{line}\n")).collect();
+        std::fs::write(folder.join("journal.ndjson"), joined).unwrap();
+    };
+    // What a process leaves that ended before the last entry, before the last link or stub, before the last move; and an undo
+    // that ended after a document was back and before its stub was gone.
+    for leave in ["link", "stub"] {
+        for moment in ["moved", "torn", "left", "announced", "put back"] {
+            versions.apply(&["--yes", "--leave", leave]).expect(0);
+            let applied = versions.applied();
+            let text = std::fs::read_to_string(applied.join("journal.ndjson")).unwrap();
+            let lines: Vec<&str> = text.lines().collect();
+            let (last, entries) = lines.split_last().unwrap();
+            assert!(last.contains("\"moved\"") && lines.len() == 5, "{text}");
+            let announced: Value = serde_json::from_str(entries.last().unwrap()).unwrap();
+            let path = announced["path"].as_str().unwrap();
+            let place = versions.folder.join(path);
+            let left = match leave {
+                "link" => place.clone(),
+                _ => versions.folder.join(format!("{path}.moved.txt")),
+            };
+            match moment {
+                "moved" => remains(&applied, entries),
+                "torn" => std::fs::write(applied.join("journal.ndjson"), &text[..text.len() - last.len() / 2]).unwrap(),
+                "left" => {
+                    remains(&applied, entries);
+                    std::fs::remove_file(&left).unwrap();
+                }
+                "announced" => {
+                    remains(&applied, entries);
+                    std::fs::remove_file(&left).unwrap();
+                    std::fs::rename(applied.join("files/main").join(path), &place).unwrap();
+                }
+                // The link has to go before the document comes back, the stub goes after it.
+                _ => std::fs::rename(applied.join("files/main").join(path), &place).unwrap(),
+            }
+            versions.worker(&["undo", applied.to_str().unwrap()]).expect(0);
+            assert_eq!(contents(&versions.folder), before, "{leave}, {moment}");
+            std::fs::remove_dir_all(&applied).unwrap();
+        }
+    }
+}

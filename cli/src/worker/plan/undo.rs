@@ -80,20 +80,27 @@ fn put_back(moving: &Moving, root: &Path, folder: &Path) -> anyhow::Result<bool>
         return Err(anyhow!("something else is in its place now"));
     }
     quarantined.move_to(&place)?;
-    if let Leaves::Stub(text) = &moving.leaves {
-        let stub = stub_of(&place)?;
-        if stub.small(STUB_BYTES_MAX).is_some_and(|found| found == text.as_bytes()) {
-            stub.remove_left()?;
-        }
-    }
+    remove_stub(&place, moving)?;
     Ok(true)
 }
 
-/// A document that is not in the quarantine: the process may have ended before it was moved.
+/// Removes the stub that was left for a document, if it still says what it said.
+fn remove_stub(place: &Place, moving: &Moving) -> anyhow::Result<()> {
+    let Leaves::Stub(text) = &moving.leaves else { return Ok(()) };
+    let stub = stub_of(place)?;
+    if stub.small(STUB_BYTES_MAX).is_some_and(|found| found == text.as_bytes()) {
+        stub.remove_left()?;
+    }
+    Ok(())
+}
+
+/// A document that is not in the quarantine: the process may have ended before it was moved, or an undo after it had put it back
+/// and before it had removed the stub.
 fn never_moved(place: &Place, moving: &Moving) -> anyhow::Result<bool> {
     let mut file = place.file().map_err(|_| anyhow!("it is neither in the quarantine nor in its place"))?;
-    match hash_of(&mut file)? == moving.blake3 {
-        true => Ok(false),
-        false => Err(anyhow!("it is not in the quarantine, and what is in its place has other bytes")),
+    if hash_of(&mut file)? != moving.blake3 {
+        return Err(anyhow!("it is not in the quarantine, and what is in its place has other bytes"));
     }
+    remove_stub(place, moving)?;
+    Ok(false)
 }
