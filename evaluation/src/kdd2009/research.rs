@@ -271,6 +271,21 @@ mod tests {
     }
 
     #[test]
+    fn of_documents_that_have_a_tenth_in_common_one_is_taken() {
+        let text = |label: &str, count: usize| -> String { (0..count).map(|at| format!("{label}{at} ")).collect() };
+        let of = |name: &str, text: String| Document { path: name.to_owned(), bytes: text.into_bytes() };
+        let first = of("first", text("word", 1000));
+        let version = of("version", text("word", 150) + &text("own", 1000));
+        let quoting = of("quoting", text("word", 60) + &text("other", 1100));
+        let share = |a: &Document, b: &Document| share_in_common(&window_set(&a.bytes), &window_set(&b.bytes));
+        assert!(share(&first, &version) > SHARE_MAX && (0.01..SHARE_MAX).contains(&share(&first, &quoting)));
+        let all = [first, version, quoting];
+        let kept: Vec<String> = different(all.to_vec()).into_iter().map(|document| document.path).collect();
+        assert_eq!(kept, ["first", "quoting"]);
+        assert!(greatest_share(&all) > SHARE_MAX && greatest_share(&different(all.to_vec())) < SHARE_MAX);
+    }
+
+    #[test]
     fn algorithms_have_the_names_of_the_paper() {
         for (kind, name) in [("mod", "Mod_100"), ("min", "Min_100"), ("sketch", "Sketch_100"), ("bsw", "BSW_100")] {
             assert_eq!(Algorithm::new(kind, 20, 100).unwrap().name, name);
