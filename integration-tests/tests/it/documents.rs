@@ -147,6 +147,44 @@ fn every_test_that_a_table_of_faults_or_threats_names_exists() {
     all_exist("faults.md", 5, 3);
     all_exist("threats.md", 7, 5);
     all_exist("desk.md", 3, 2);
+    all_exist("papers.md", 4, 3);
+}
+
+/// The findings of a page of the evaluation that are judged with this word.
+fn judged(page: &str, word: &str) -> usize {
+    page.matches(&format!(" | **{word}** | ")).count()
+}
+
+#[test]
+fn the_counts_of_findings_are_those_of_their_pages_and_each_has_a_criterion() {
+    let words = ["yes", "no", "other"];
+    let overview = document("evaluation/README.md");
+    let numbers = |line: &str| -> Vec<usize> {
+        line.split('|').filter_map(|cell| cell.trim().trim_matches('*').parse().ok()).collect()
+    };
+    let row = |start: &str| numbers(overview.lines().find(|line| line.starts_with(start)).unwrap());
+    let mut sums = [[0; 3]; 2];
+    let mut pages = 0;
+    for entry in std::fs::read_dir(workspace().join("docs/evaluation")).unwrap() {
+        let file = entry.unwrap().file_name().into_string().unwrap();
+        let Some(name) = file.strip_suffix(".md").filter(|name| *name != "README") else { continue };
+        let page = document(&format!("evaluation/{file}"));
+        let counts = words.map(|word| judged(&page, word));
+        assert_eq!(row(&format!("| [{name}]({file}) |")), counts, "{file}: the counts in README.md");
+        for (place, count) in counts.into_iter().enumerate() {
+            sums[0][place] += count;
+            sums[1][place] += if name == "in-common" { 0 } else { count };
+        }
+        let findings = page.lines().filter(|line| words.iter().any(|word| judged(line, word) > 0));
+        for line in findings {
+            let cells: Vec<&str> = line.trim_matches('|').split(" | ").map(str::trim).collect();
+            assert!(cells.len() >= 5 && !cells[2].is_empty(), "{file}: a finding without a criterion: {line}");
+        }
+        pages += 1;
+    }
+    assert_eq!(pages, 16, "one page for each experiment");
+    assert_eq!(row("| all |"), sums[0]);
+    assert_eq!(row("| **all now, without in-common** |"), sums[1]);
 }
 
 #[test]

@@ -4,6 +4,7 @@ use std::collections::BTreeSet;
 use std::os::unix::fs::FileTypeExt as _;
 use std::path::{Path, PathBuf};
 
+use cognate_integration_tests::binary::workspace;
 use cognate_integration_tests::canonical::comparable;
 use cognate_integration_tests::dice::seed;
 use cognate_integration_tests::sandbox::names;
@@ -116,6 +117,23 @@ fn help_and_version_go_to_standard_output() {
         let run = sandbox.cognate(args).expect(0);
         assert!(run.stderr.is_empty() && !run.stdout.is_empty(), "{run:?}");
         assert!(args.len() < 2 || run.text().contains("cognate "), "help has an example: {run:?}");
+    }
+}
+
+/// The methods for which docs/methods.md has no need.
+#[test]
+fn methods_that_win_for_no_need_say_so_where_they_are_chosen() {
+    let page = std::fs::read_to_string(workspace().join("docs/methods.md")).unwrap();
+    let section = page.split("\n## ").find(|section| section.starts_with("Methods that win for no need")).unwrap();
+    let rows = section.lines().filter_map(|line| line.strip_prefix("| `")?.split_once('`'));
+    let methods: Vec<&str> = rows.map(|(method, _)| method).collect();
+    assert_eq!(methods, ["bsw", "bsw-chunk", "similarity-index"]);
+    let sandbox = Sandbox::new();
+    for command in [&["compare"][..], &["scan", "launch"], &["fingerprint"], &["find"]] {
+        let help = sandbox.cognate([command, &["--help"]].concat()).expect(0).text().to_owned();
+        let words = help.split_whitespace().collect::<Vec<_>>().join(" ");
+        assert!(words.contains("600 false"), "{command:?} says nothing of similarity-index");
+        assert!(words.contains("win for no need"), "{command:?} says nothing of bsw");
     }
 }
 
