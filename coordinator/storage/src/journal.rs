@@ -10,6 +10,7 @@
 //! A journal that has outgrown the state that it describes is compacted (`compact`): the file begins with a checkpoint,
 //! which is that state as events, and what was there before is kept in the folder `journal.past`.
 
+mod brief;
 mod compact;
 mod event;
 mod head;
@@ -22,6 +23,7 @@ use cognate_durable::log::{AppendError, Format, Log};
 use cognate_durable::whole::PUBLIC;
 use prost::Message as _;
 
+pub use self::brief::Brief;
 pub(crate) use self::compact::{check_kept, kept_parts};
 pub use self::event::*;
 use self::head::{Found, Head};

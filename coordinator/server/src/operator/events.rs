@@ -7,7 +7,7 @@ use super::OperatorService;
 use crate::error::Error;
 use crate::identity::Operator;
 use crate::verdict::SubjectName;
-use cognate_storage::journal::{Action, Event, What};
+use cognate_storage::journal::{Action, Brief, What};
 use cognate_storage::store::ScanStep;
 use cognate_storage::verdict::{Decided, Decision, Key, change_words, word};
 
@@ -31,9 +31,9 @@ impl OperatorService {
         let before = if request.before == 0 { u64::MAX } else { request.before };
         // One extra event shows that there are more.
         let mut newest_first =
-            self.services.records.store.history()?.newest_first(before, count + 1, |event, position| {
-                let is_wanted = request.by.is_empty() || event.by == request.by;
-                if is_wanted { described(event, position.end) } else { None }
+            self.services.records.store.history()?.newest_first(before, count + 1, |brief, position| {
+                let is_wanted = request.by.is_empty() || brief.event.by == request.by;
+                if is_wanted { described(brief, position.end) } else { None }
             })?;
         let is_more = newest_first.len() > count;
         newest_first.truncate(count);
@@ -89,18 +89,19 @@ fn shown(name: &SubjectName) -> String {
 }
 
 /// An event in words, and what it decided about.
-fn described(event: &Event, place: u64) -> Option<(v1::AuditEvent, Option<About>)> {
+fn described(brief: &Brief, place: u64) -> Option<(v1::AuditEvent, Option<About>)> {
+    let Brief { event, subjects } = brief;
     let what = event.what.as_ref()?;
     let about = match what {
         What::Decided(decision) => Some(About {
             decided: decided_words(decision),
             scan: decision.scan,
-            subjects: decision.decided.len().max(1),
+            subjects: (*subjects).max(1),
             keys: decision.decided.iter().take(1).filter_map(key_of).collect(),
         }),
         _ => None,
     };
-    let (action, subject, detail) = words(what);
+    let (action, subject, detail) = words(what, *subjects);
     let event = v1::AuditEvent {
         place,
         time: event.time,
@@ -121,7 +122,7 @@ fn decided_words(decision: &Decision) -> String {
     decision.label.as_ref().map_or_else(|| word(decision.verdict()).to_owned(), change_words)
 }
 
-fn words(what: &What) -> (&'static str, String, String) {
+fn words(what: &What, subjects: usize) -> (&'static str, String, String) {
     let none = String::new;
     match what {
         What::Invited(invited) => ("invited", member(&invited.membership), role(&invited.membership)),
@@ -150,7 +151,7 @@ fn words(what: &What) -> (&'static str, String, String) {
         What::Template(template) => ("marked", format!("template {:016x}", template.id), template.note.clone()),
         What::TemplateUnmarked(id) => ("took back", format!("template {id:016x}"), none()),
         What::Decided(decision) => {
-            let about = match decision.decided.len() {
+            let about = match subjects {
                 1 => "1 subject".to_owned(),
                 count => format!("{count} subjects"),
             };

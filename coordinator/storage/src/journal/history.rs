@@ -3,8 +3,9 @@
 use std::collections::VecDeque;
 use std::path::{Path, PathBuf};
 
+use super::brief::Brief;
 use super::compact;
-use super::event::{Event, What};
+use super::event::What;
 use super::part::Part;
 use super::{Journal, Position};
 use crate::error::Error;
@@ -27,8 +28,8 @@ impl Journal {
 }
 
 impl History {
-    /// The newest events before a place that `pick` makes something of, newest first, at most `count`. Checkpoints are no
-    /// events. It ends where a part is not kept any more.
+    /// The newest events before a place that `pick` makes something of, newest first, at most `count`. Of a decision it gets the
+    /// first subject and the number of all. Checkpoints are no events. It ends where a part is not kept any more.
     ///
     /// # Errors
     /// Fails if a part cannot be read or is damaged.
@@ -36,7 +37,7 @@ impl History {
         &mut self,
         before: u64,
         count: usize,
-        mut pick: impl FnMut(&Event, Position) -> Option<T>,
+        mut pick: impl FnMut(&Brief, Position) -> Option<T>,
     ) -> Result<Vec<T>, Error> {
         let mut picked = Vec::new();
         for (number, from) in self.marks.iter().enumerate().rev().filter(|(_, from)| from.end < before) {
@@ -71,16 +72,16 @@ fn newest<T>(
     before: u64,
     count: usize,
     picked: &mut Vec<T>,
-    pick: &mut impl FnMut(&Event, Position) -> Option<T>,
+    pick: &mut impl FnMut(&Brief, Position) -> Option<T>,
 ) -> Result<(), Error> {
     let room = count - picked.len();
     let mut is_checkpoint = part.past().is_some() && part.position() == part.start();
     let mut stretch = VecDeque::new();
-    part.read(until, &mut |event, position| {
+    part.read_as(until, Brief::of, &mut |brief: Brief, position| {
         if is_checkpoint {
-            is_checkpoint = !matches!(event.what, Some(What::CheckpointEnd(_)));
+            is_checkpoint = !matches!(brief.event.what, Some(What::CheckpointEnd(_)));
         } else if position.end < before
-            && let Some(one) = pick(&event, position)
+            && let Some(one) = pick(&brief, position)
         {
             if stretch.len() == room {
                 stretch.pop_front();

@@ -82,12 +82,21 @@ impl Part {
         until: u64,
         each: &mut impl FnMut(Event, Position) -> Result<(), Error>,
     ) -> Result<(), Error> {
+        self.read_as(until, |body| Event::decode(body), each)
+    }
+
+    /// As [`Part::read`], with what `decode` makes of each record.
+    pub(super) fn read_as<T>(
+        &mut self,
+        until: u64,
+        decode: impl Fn(&[u8]) -> Result<T, prost::DecodeError>,
+        each: &mut impl FnMut(T, Position) -> Result<(), Error>,
+    ) -> Result<(), Error> {
         while self.position().end < until {
             let at = self.file_bytes();
             match self.records.next().map_err(Error::state(&self.path))? {
                 Next::Record(body) => {
-                    let event =
-                        Event::decode(body.as_slice()).map_err(|_| damaged(&self.path, at, "a record is no event"))?;
+                    let event = decode(&body).map_err(|_| damaged(&self.path, at, "a record is no event"))?;
                     each(event, self.position())?;
                 }
                 // A loss of power can leave a record of the right length and the wrong bytes, but only as the last.

@@ -81,7 +81,11 @@ fn rows(store: &Store) -> Rows {
 }
 
 fn history(store: &Store) -> Vec<(u64, Event)> {
-    store.history().unwrap().newest_first(u64::MAX, usize::MAX, |event, at| Some((at.end, event.clone()))).unwrap()
+    store
+        .history()
+        .unwrap()
+        .newest_first(u64::MAX, usize::MAX, |brief, at| Some((at.end, brief.event.clone())))
+        .unwrap()
 }
 
 fn record(store: &Store, what: What) {
@@ -220,7 +224,7 @@ fn a_compacted_journal_gives_the_same_rows_and_the_same_history_and_goes_on() {
         let (mut paged, mut before) = (Vec::new(), u64::MAX);
         loop {
             let mut history = store.history().unwrap();
-            let page = history.newest_first(before, count, |event, at| Some((at.end, event.clone()))).unwrap();
+            let page = history.newest_first(before, count, |brief, at| Some((at.end, brief.event.clone()))).unwrap();
             let Some(last) = page.last() else { break };
             before = last.0;
             paged.extend(page);
