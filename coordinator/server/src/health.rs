@@ -77,7 +77,7 @@ impl Health {
         Ok(v1::CoordinatorState {
             software: env!("CARGO_PKG_VERSION").to_owned(),
             started: self.started,
-            space: maintenance::space(&self.state_dir, &self.records.store, &self.scans.analyser.indexes)?,
+            space: maintenance::space(&self.state_dir, &self.scans.analyser.indexes)?,
             disk_free_bytes: self.scans.analyser.indexes.free_bytes()?,
             ready: reasons.is_empty(),
             reasons,

@@ -33,6 +33,21 @@ struct Overview {
     has_find: bool,
 }
 
+impl Overview {
+    /// What the files of a kind are, in a few words.
+    fn holds(&self, kind: &str) -> &'static str {
+        match kind {
+            "segments" => "what the sites sent",
+            "runs" => "the same, sorted for comparison",
+            "results" => "of scans",
+            "store" => "members, scans, verdicts",
+            "journal" => "all that happened, for the audit log",
+            "damaged" => "quarantined; the sites send it again",
+            _ => "",
+        }
+    }
+}
+
 /// A site in a line.
 struct SiteRow {
     name: String,

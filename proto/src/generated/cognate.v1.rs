@@ -4265,7 +4265,7 @@ pub struct SpaceRow {
     pub files: u64,
     #[prost(uint64, tag = "3")]
     pub bytes: u64,
-    /// Bytes of these that are still referred to.
+    /// Bytes of these that are still referred to; of the store 0, since they are not counted.
     #[prost(uint64, tag = "4")]
     pub live_bytes: u64,
 }
