@@ -10,6 +10,6 @@ mod signature;
 pub use certificate::{CertificateInfo, MemberUri, certificate_key};
 pub use credential::{Credential, pem};
 pub use error::IdentityError;
-pub use key::{KeyHash, PrivateKey, key_words};
+pub use key::{KeyHash, PrivateKey, federation_key_words, key_words};
 pub use membership::{Membership, MembershipError};
 pub use signature::signer_of;

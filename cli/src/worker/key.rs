@@ -9,6 +9,7 @@ use age::{scrypt, x25519};
 use clap::{Args, Subcommand};
 use cognate_durable::private::{read_private, write_private};
 use cognate_fingerprint::Key;
+use cognate_proto::identity::federation_key_words;
 use cognate_worker::state;
 use zeroize::Zeroizing;
 
@@ -230,7 +231,8 @@ fn check(args: &CheckArgs) -> anyhow::Result<Exit> {
         None => setup::load(&args.config)?.key()?,
     };
     let what = if key.is_keyed() { "the key's" } else { "there is no key; its substitute's" };
-    writeln!(io::stdout(), "{what} fingerprint is {}", key.fingerprint())?;
+    let fingerprint = key.fingerprint();
+    writeln!(io::stdout(), "{what} fingerprint is {fingerprint}, in words {}", federation_key_words(&fingerprint))?;
     Ok(Exit::Complete)
 }
 

@@ -84,8 +84,19 @@ pub struct Asked {
     pub synced: bool,
     /// Patterns of the planted controls.
     pub control: Vec<String>,
+    /// The federation key under which the sites made their fingerprints; nothing: none, or it is not known which one.
+    pub federation_key: Option<FederationKey>,
     /// The templates that the scan sets aside.
     pub templates: Vec<String>,
+}
+
+/// What may be known of a federation key, as `cognate worker key check` prints it.
+#[derive(Serialize, Debug)]
+pub struct FederationKey {
+    /// Its fingerprint in hexadecimal digits.
+    pub fingerprint: String,
+    /// The same as words that can be read out.
+    pub words: String,
 }
 
 /// A side in numbers.
@@ -199,12 +210,23 @@ impl Audit {
             evidence: report.evidence()?,
             controls: Vec::new(),
         };
+        audit.put_text_first();
         audit.statement = statement::of(&audit, &controls);
         // Missed controls come first.
         controls.sort_by_key(|control| control.missed.is_empty());
         controls.truncate(LISTED_MAX);
         audit.controls = controls;
         Ok(audit)
+    }
+
+    /// Text is what people read and write: it comes before bytes in every list.
+    fn put_text_first(&mut self) {
+        let is_bytes = |view: &Option<String>| view.as_deref() == Some("raw");
+        self.overlap.sort_by_key(|row| is_bytes(&row.view));
+        self.folders.sort_by_key(|row| is_bytes(&row.view));
+        self.only_here.sort_by_key(|row| is_bytes(&row.view));
+        self.run_lengths.sort_by_key(|row| row.view == "raw");
+        self.evidence.sort_by_key(|row| is_bytes(&row.view));
     }
 
     /// What people call a side: the full name of a party where it has one.

@@ -84,7 +84,9 @@ fn too_few(expected: &ExpectedError) -> Option<String> {
         (_, 0) => Some("No pair could be measured at these sites.".to_owned()),
         (_, few) => {
             let few = of_pairs(few);
-            Some(format!("At these sites {few} could be measured; figures of their own need {EXACT_PAIRS_MIN}."))
+            Some(format!(
+                "At these sites {few} could be measured, too few for figures of their own ({EXACT_PAIRS_MIN} are needed)."
+            ))
         }
     }
 }
@@ -140,7 +142,7 @@ mod tests {
             (
                 expected(2155, 1, "public"),
                 "2,155 pairs of public documents.",
-                Some("At these sites 1 pair could be measured; figures of their own need 10."),
+                Some("At these sites 1 pair could be measured, too few for figures of their own (10 are needed)."),
             ),
         ] {
             assert_eq!((within(&expected), too_few(&expected).as_deref()), (format!("{begin} {end}"), few));

@@ -6,8 +6,10 @@ mod signed;
 use std::sync::Arc;
 
 use cognate_analysis::Analyser;
-use cognate_export::audit::{Asked, Audit, AuditInput, Made};
+use cognate_export::audit::{Asked, Audit, AuditInput, FederationKey, Made};
+use cognate_proto::identity::federation_key_words;
 use cognate_proto::name::{RepositoryName, ScanId, SiteName};
+use cognate_proto::spec::key_fingerprint;
 use cognate_proto::v1::SampleState;
 use cognate_result::report::{Report, time};
 use cognate_storage::store::{ScanRow, ScanStep};
@@ -77,6 +79,9 @@ fn asked(row: &ScanRow) -> Asked {
         follow_symlinks: options.follow,
         synced: !options.no_sync,
         control: options.control,
+        federation_key: key_fingerprint(&row.key_fingerprint)
+            .ok()
+            .map(|key| FederationKey { fingerprint: key.to_string(), words: federation_key_words(&key) }),
         templates: templates.map(|template| ScanId(template).to_string()).collect(),
     }
 }

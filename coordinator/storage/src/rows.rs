@@ -58,6 +58,9 @@ pub struct SeenRow {
     /// True if it takes part in scans across parties without a key.
     #[prost(bool, tag = "6")]
     pub unkeyed_across_parties: bool,
+    /// The fingerprint of its federation key, or of none: 16 bytes.
+    #[prost(bytes = "vec", tag = "7")]
+    pub key_fingerprint: Vec<u8>,
 }
 
 /// State of a watch for one repository.
@@ -212,6 +215,10 @@ pub struct ScanRow {
     /// What people call it, or empty. Only the launch and [`ScanNamed`](crate::journal::ScanNamed) change it.
     #[prost(string, tag = "15")]
     pub name: String,
+    /// The fingerprint of the federation key under which the indexes were made, 16 bytes; empty without a key, or where no site
+    /// said which one it was. The ids of their methods are made of it, so that it is no mere claim.
+    #[prost(bytes = "vec", tag = "16")]
+    pub key_fingerprint: Vec<u8>,
 }
 
 /// Facts about one layer of a scan: fixed when it is frozen, and found after that.

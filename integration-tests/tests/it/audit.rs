@@ -1,6 +1,7 @@
 //! The auditor's report: what is said of related and of unrelated sides, what was planted, and who signed it.
 
 use std::collections::BTreeMap;
+use std::os::unix::fs::PermissionsExt as _;
 use std::path::PathBuf;
 
 use cognate_integration_tests::{Federation, Files};
@@ -189,6 +190,45 @@ fn the_report_and_the_sites_call_parties_by_their_full_names() {
     // An empty name takes it away.
     federation.operate(&["site", "party", "acquirer", ""]).expect(0);
     assert!(statement(&json(&federation)).contains("of the bytes of acquirer"));
+}
+
+#[test]
+fn the_report_names_the_federation_key_as_each_site_prints_it() {
+    let mut federation = Federation::new(7010);
+    let key = federation.sandbox.path("key");
+    std::fs::write(&key, "5a".repeat(32)).unwrap();
+    std::fs::set_permissions(&key, std::fs::Permissions::from_mode(0o600)).unwrap();
+    let trees = cognate_integration_tests::tree::varied(&mut federation.dice, 2, 20);
+    for ((name, party), files) in [("alpha", "acquirer"), ("beta", "target")].into_iter().zip(&trees) {
+        federation.add_with(name, Some(party), files, &format!("key = \"{}\"\n", key.display()));
+    }
+    federation.sandbox.settle();
+    federation.start_all();
+    federation.scan(&[]).expect(0);
+    // A scan of what was synced before knows it too.
+    for _ in 0..2 {
+        let audit = json(&federation);
+        let (fingerprint, words) = (
+            audit["asked"]["federation_key"]["fingerprint"].as_str().unwrap(),
+            &audit["asked"]["federation_key"]["words"],
+        );
+        let printed = format!("the key's fingerprint is {fingerprint}, in words {}", words.as_str().unwrap());
+        for site in ["alpha", "beta"] {
+            assert_eq!(federation.worker(site, &["key", "check"]).expect(0).text().trim(), printed);
+        }
+        assert!(
+            statement(&audit).contains(&format!("known by its fingerprint {fingerprint} (")),
+            "{}",
+            statement(&audit)
+        );
+        let page = std::fs::read_to_string(self::audit(&federation, "html")).unwrap();
+        assert!(
+            page.contains("<dt>federation key</dt>") && page.matches(words.as_str().unwrap()).count() > 1,
+            "{page}"
+        );
+        assert_ne!(audit["made"]["key_words"], *words, "the key that signs is another one");
+        federation.scan(&["--no-sync"]).expect(0);
+    }
 }
 
 #[test]

@@ -2,6 +2,7 @@
 
 use std::fmt;
 
+use cognate_fingerprint::KeyFingerprint;
 use rcgen::{CertificateParams, DistinguishedName, PublicKeyData as _};
 use rustls::pki_types::PrivatePkcs8KeyDer;
 use zeroize::Zeroizing;
@@ -34,6 +35,15 @@ impl fmt::Debug for KeyHash {
 /// Sixteen bits as a word of five letters, consonants and vowels in turn: every word can be spoken, and no two sound
 /// the same.
 pub fn key_words(hash: &[u8; 32]) -> String {
+    words(hash.first_chunk().expect("a hash has 32 bytes"))
+}
+
+/// The fingerprint of a federation key as six such words.
+pub fn federation_key_words(key: &KeyFingerprint) -> String {
+    words(key.0.first_chunk().expect("a fingerprint has 16 bytes"))
+}
+
+fn words(bits: &[u8; 12]) -> String {
     const CONSONANTS: &[u8; 16] = b"bdfghjklmnprstvz";
     const VOWELS: &[u8; 4] = b"aiou";
     let word = |pair: &[u8]| -> String {
@@ -47,7 +57,7 @@ pub fn key_words(hash: &[u8; 32]) -> String {
             .iter()
             .collect()
     };
-    hash[..12].chunks(2).map(word).collect::<Vec<_>>().join("-")
+    bits.chunks(2).map(word).collect::<Vec<_>>().join("-")
 }
 
 /// A private key (ECDSA P-256). It is wiped from memory when it is dropped, and never shown.

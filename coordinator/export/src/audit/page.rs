@@ -38,19 +38,35 @@ impl Audit {
         !self.run_lengths.is_empty()
     }
 
-    /// Documents that a person could read, and nobody compared by text: pictures, and what has no text.
     /// Documents that could not be read at all.
     pub(super) fn unreadable(&self) -> u64 {
-        let all: u64 = self.sides.iter().map(|side| side.unreadable).sum();
-        all.saturating_sub(self.text_unreadable())
+        self.sites.iter().map(|site| self.unreadable_of(site)).sum()
     }
 
     /// Documents whose text could not be read, where they were compared by their bytes all the same.
     pub(super) fn text_unreadable(&self) -> u64 {
-        let has_bytes = self.scan.view == "both";
-        let reasons =
-            |site: &SiteSection| -> u64 { site.unextractable.values().chain(site.not_compared_by_text.values()).sum() };
-        self.sites.iter().filter(|_| has_bytes).map(reasons).sum()
+        self.sites.iter().map(|site| self.text_unreadable_of(site)).sum()
+    }
+
+    /// Documents of a repository that could not be read at all.
+    fn unreadable_of(&self, site: &SiteSection) -> u64 {
+        site.unreadable.saturating_sub(self.text_unreadable_of(site))
+    }
+
+    /// Documents of a repository whose text alone could not be read.
+    fn text_unreadable_of(&self, site: &SiteSection) -> u64 {
+        match self.scan.view.as_str() {
+            "both" => site.unextractable.values().chain(site.not_compared_by_text.values()).sum(),
+            _ => 0,
+        }
+    }
+
+    /// The mean length of a passage, of text too where it has one of its own: `1.0 kB (of text 200 B)`.
+    fn passage(&self) -> Option<String> {
+        let own = self.scan.chunk_bytes.map(size)?;
+        let text = self.scan.layers.iter().flatten().find(|layer| layer.view == "text");
+        let other = text.and_then(|layer| layer.chunk_bytes).filter(|bytes| Some(*bytes) != self.scan.chunk_bytes);
+        Some(other.map_or_else(|| own.clone(), |bytes| format!("{own} (of text {})", size(bytes))))
     }
 
     /// Documents without a text that can be read, where text was compared.
@@ -75,8 +91,7 @@ impl Audit {
     /// The method and its parameters, for an expert who repeats the comparison.
     fn recipe(&self) -> String {
         let param = self.scan.param.as_ref().map(|param| format!(" ({param})")).unwrap_or_default();
-        let chunks =
-            self.scan.chunk_bytes.map(|bytes| format!(", passages of {bytes} bytes on average")).unwrap_or_default();
+        let chunks = self.passage().map(|length| format!(", passages of {length} on average")).unwrap_or_default();
         let method = match self.scan.method.as_str() {
             "tttd" => "chunks that the content delimits (two thresholds, two divisors)",
             method => method,
@@ -132,7 +147,7 @@ impl Overlap {
 fn kind(class: &str) -> &str {
     match class {
         "plain" => "not compressed: text, sources, data",
-        "office" => "office files, PDF and mail",
+        "office" => "PDF, mail, and office files that are no archives (DOC, RTF)",
         "archive" => "archives, among them office files (DOCX, XLSX, ODT)",
         "media" => "pictures, sound, film",
         class => class,

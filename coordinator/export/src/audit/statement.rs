@@ -33,8 +33,25 @@ pub(super) fn of(audit: &Audit, controls: &[ControlRow]) -> Vec<String> {
              are listed as template bytes, and made no document similar to another."
         ));
     }
+    sentences.extend(keyed(audit));
     sentences.extend(audit.scan.notice.map(|notice| format!("The sites had no common key: {notice}.")));
     sentences
+}
+
+/// The secret under which the sites made their fingerprints.
+fn keyed(audit: &Audit) -> Option<String> {
+    if !audit.scan.keyed {
+        return None;
+    }
+    let whose = "All sites made their fingerprints with one secret key, which the coordinator does not have";
+    Some(match &audit.asked.federation_key {
+        Some(key) => format!(
+            "{whose}. This federation key is known by its fingerprint {} ({}), which the command \
+             cognate worker key check prints at each site.",
+            key.fingerprint, key.words
+        ),
+        None => format!("{whose}. The coordinator does not know its fingerprint."),
+    })
 }
 
 fn missing(missing: &[MissingRow]) -> Option<String> {
@@ -74,7 +91,7 @@ fn direction(audit: &Audit, side: &Direction) -> [String; 2] {
     let (of, at) = (audit.called(&side.of), audit.called(&side.at));
     let templates = match side.template_bytes {
         0 => String::new(),
-        bytes => format!("; {} more are boilerplate or one repeated byte, and not counted", size(bytes)),
+        bytes => format!("; not counted: {} of boilerplate or of one repeated byte", size(bytes)),
     };
     [
         format!(
@@ -145,12 +162,12 @@ fn run_lengths(audit: &Audit) -> Vec<String> {
         // If the documents of one repository are too short for any length, its row says nothing about the others.
         let longest = audit.run_lengths.iter().filter(|row| row.view == view).filter_map(|row| row.p95_bytes).max()?;
         let under = match (has_several, view) {
-            (false, _) => "",
-            (true, "raw") => "By their bytes: ",
-            (true, _) => "By their text: ",
+            (false, _) => "A",
+            (true, "raw") => "By their bytes: a",
+            (true, _) => "By their text: a",
         };
         Some(format!(
-            "{under}A passage of {} that two documents share word for word is found in 95 of 100 cases, a shorter one less often \
+            "{under} passage of {} that two documents share word for word is found in 95 of 100 cases, a shorter one less often \
              (section 5). This was measured by simulation on the audited documents themselves.",
             size(longest),
         ))
@@ -196,8 +213,13 @@ fn unread(audit: &Audit) -> Vec<String> {
 
 /// The documents of which a program recognised the text, and those that are pictures and are not compared by text.
 fn scanned(audit: &Audit) -> Option<String> {
+    let is_recognised = audit.sites.iter().any(|site| site.recognised.is_some());
+    // The sentence before has these documents already.
+    if audit.text_unreadable() > 0 && !is_recognised {
+        return None;
+    }
     let lines = crate::recognised::lines(&audit.sites);
-    let meaning = match audit.sites.iter().any(|site| site.recognised.is_some()) {
+    let meaning = match is_recognised {
         true => " Recognised text has errors: documents can share more than is stated of them.",
         false => "",
     };

@@ -30,8 +30,8 @@ const DEADLINE_MAX: Duration = Duration::from_secs(10 * 365 * 24 * 3600);
 /// having fewer.
 pub(super) struct Synced {
     pub(super) repositories: Vec<Result<Vec<(SealedIndex, SyncSummary)>, String>>,
-    /// True if the sites fingerprinted with a key.
-    pub(super) keyed: bool,
+    /// The fingerprints of the keys that the sites have.
+    pub(super) keys: Vec<KeyFingerprint>,
 }
 
 /// One repository under one layer, and its progress.
@@ -349,7 +349,7 @@ impl<'a> Syncing<'a> {
     /// The present indexes. A repository that is not done is missing, as is one of a site that differs from most.
     fn finish(mut self) -> Result<Synced, Error> {
         self.check_methods()?;
-        let keyed = self.targets.iter().filter_map(|target| target.key).any(|key| key != Key::none().fingerprint());
+        let keys = self.targets.iter().filter_map(|target| target.key).collect();
         let mut repositories: Vec<_> = self.spec.options.repositories.iter().map(|_| Ok(Vec::new())).collect();
         for target in &mut self.targets {
             let ended = match std::mem::replace(&mut target.state, State::Waiting) {
@@ -368,7 +368,7 @@ impl<'a> Syncing<'a> {
                 (missing, Err(reason)) => *missing = Err(reason),
             }
         }
-        Ok(Synced { repositories, keyed })
+        Ok(Synced { repositories, keys })
     }
 
     /// Leaves the repositories out whose index was made under another method than most.
