@@ -5,6 +5,7 @@ mod explain;
 mod key;
 mod ledger;
 mod plan;
+mod relocate;
 mod results;
 mod run;
 mod setup;
@@ -36,6 +37,8 @@ pub(crate) struct WorkerArgs {
 enum WorkerCommand {
     /// Join a federation with an invitation
     Enroll(enroll::EnrollArgs),
+    /// Reach the coordinator at another address, after it has moved
+    Move(relocate::MoveArgs),
     /// Run the daemon until it is stopped
     Run(run::RunArgs),
     /// Sync now, or write what would leave to a file
@@ -75,6 +78,7 @@ pub(crate) struct ConfigArgs {
 pub(crate) fn run(args: &WorkerArgs) -> anyhow::Result<Exit> {
     let config = match &args.command {
         WorkerCommand::Enroll(args) => &args.config,
+        WorkerCommand::Move(args) => &args.config,
         WorkerCommand::Run(args) => &args.config,
         WorkerCommand::Sync(args) => &args.config,
         WorkerCommand::Status(args) => &args.config,
@@ -102,6 +106,7 @@ fn is_broken_pipe(error: &anyhow::Error) -> bool {
 fn carry_out(command: &WorkerCommand) -> anyhow::Result<Exit> {
     match command {
         WorkerCommand::Enroll(args) => enroll::run(args),
+        WorkerCommand::Move(args) => relocate::run(args),
         WorkerCommand::Run(args) => run::run(args),
         WorkerCommand::Sync(args) => sync::run(args),
         WorkerCommand::Status(args) => status::run(args),

@@ -249,6 +249,51 @@ fn a_backup_under_load_restores_to_a_coordinator_that_workers_go_on_with() {
 }
 
 #[test]
+fn a_coordinator_moves_to_another_machine_and_address_and_everybody_follows_with_a_command_each() {
+    let mut federation = Federation::of(718, 2, 40);
+    let digest = federation.scan(&[]).report()["scan"]["digest"].clone();
+    let config = federation.coordinator_config();
+    let coordinator = |federation: &Federation, words: &[&str]| {
+        let args = [&["coordinator"], words, &["--config", config.to_str().unwrap()]].concat();
+        federation.sandbox.cognate(args).expect(0)
+    };
+    // On the old machine: a backup while it runs, and the one that is moved, after a stop.
+    let (first, moved) = (federation.sandbox.path("first"), federation.sandbox.path("moved"));
+    coordinator(&federation, &["backup", first.to_str().unwrap(), "--include-ca"]);
+    federation.stop_coordinator();
+    coordinator(&federation, &["backup", moved.to_str().unwrap(), "--include-ca"]);
+    std::fs::rename(federation.coordinator_state(), federation.sandbox.path("old machine")).unwrap();
+    // On the new one, under an address that no certificate has: its configuration, the backup, and what the guide says.
+    let (old, new) = (federation.address(1), federation.address(40));
+    let values = std::fs::read_to_string(&config).unwrap();
+    let names = values.lines().find(|line| line.starts_with("names")).unwrap();
+    let values = values.replace(names, &format!("names = [\"{}\"]", new.ip()));
+    std::fs::write(&config, values.replace(&old.ip().to_string(), &new.ip().to_string())).unwrap();
+    let brought = federation.sandbox.path("new machine/backup");
+    copy(&moved, &brought);
+    coordinator(&federation, &["restore", brought.to_str().unwrap(), "--none-revoked"]);
+    coordinator(&federation, &["check", "--read-data"]);
+    federation.start_coordinator();
+    // A person: `addresses` of the file. A site: one command.
+    let person = std::fs::read_to_string(federation.operator()).unwrap();
+    let addresses = person.split_once("addresses = [").and_then(|(_, rest)| rest.split_once(']')).unwrap().0;
+    std::fs::write(federation.operator(), person.replace(addresses, &format!("\"{new}\""))).unwrap();
+    assert_eq!(federation.member("a")["attached"], false);
+    for name in ["a", "b"] {
+        federation.worker(name, &["move", "no address"]).refusal(2);
+        federation.worker(name, &["move", &new.to_string()]).expect(0);
+        federation.stop(name);
+        federation.start(name);
+        federation.wait_attached(name);
+    }
+    let report = federation.check(federation.scan(&[]), &[]);
+    assert_eq!(report["scan"]["digest"], digest);
+    for name in ["a", "b"] {
+        federation.worker(name, &["ledger", "verify"]).expect(0);
+    }
+}
+
+#[test]
 fn backups_take_turns_and_none_goes_before_a_new_one_was_restored_and_checked() {
     let mut federation = Federation::of(717, 1, 20);
     federation.scan(&[]).report();

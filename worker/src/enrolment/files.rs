@@ -6,6 +6,7 @@ use std::io;
 use std::path::{Path, PathBuf};
 
 use cognate_durable::private::{PrivateFileError, read_private, write_private};
+use cognate_durable::whole::{PRIVATE, write_whole};
 use cognate_proto::identity::{Credential, PrivateKey};
 use data_encoding::HEXLOWER;
 use zeroize::Zeroizing;
@@ -26,6 +27,13 @@ pub(super) fn next_key(folder: &Path) -> PathBuf {
 
 pub(super) fn addresses(folder: &Path) -> PathBuf {
     folder.join("addresses")
+}
+
+/// Writes the addresses of the coordinator, all or none.
+pub(super) fn store_addresses(folder: &Path, all: &[String]) -> Result<(), EnrolmentError> {
+    let path = addresses(folder);
+    write_whole(&path, (all.join("\n") + "\n").as_bytes(), PRIVATE)
+        .map_err(|source| EnrolmentError::State { path, source })
 }
 
 pub(super) fn enrolling_key(folder: &Path, token_id: &[u8]) -> PathBuf {

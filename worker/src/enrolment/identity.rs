@@ -85,6 +85,16 @@ impl Identity {
         Dial::new(&self.addresses, &Trust::Ca(self.credential.ca_certificate.clone()), Some(&self.credential))
     }
 
+    /// Reaches the coordinator at other addresses from now on, with the same certificates.
+    ///
+    /// # Errors
+    /// If one of them is no address, or they cannot be stored.
+    pub fn relocate(&mut self, addresses: &[String]) -> Result<(), EnrolmentError> {
+        let before = std::mem::replace(&mut self.addresses, addresses.to_vec());
+        let stored = self.dial().map_err(EnrolmentError::from);
+        stored.and_then(|_| files::store_addresses(&self.folder, addresses)).inspect_err(|_| self.addresses = before)
+    }
+
     /// True if there is an earlier certificate that may be valid.
     fn has_previous(&self) -> bool {
         previous(&self.folder).try_exists().unwrap_or(false)
@@ -223,6 +233,19 @@ mod tests {
         identity.keep();
         assert!(!identity.go_back());
         assert_ne!(identity.begin_renewal().unwrap().0.key_hash(), new);
+    }
+
+    #[test]
+    fn another_address_is_stored_and_what_is_none_changes_nothing() {
+        let (folder, mut identity) = enrolled(&Ca::new());
+        for wrong in [vec![], vec!["hub2".to_owned()], vec!["hub2:7443".to_owned(), "a b:1".to_owned()]] {
+            identity.relocate(&wrong).unwrap_err();
+            assert_eq!(identity.addresses(), ["hub:7443"], "{wrong:?}");
+        }
+        identity.relocate(&["hub2:7443".to_owned(), "10.0.0.7:7443".to_owned()]).unwrap();
+        let again = Identity::open(folder.path()).unwrap();
+        assert_eq!((again.addresses(), again.key()), (identity.addresses(), identity.key()));
+        assert_eq!(again.addresses(), ["hub2:7443", "10.0.0.7:7443"]);
     }
 
     #[test]

@@ -3,14 +3,13 @@
 use std::path::Path;
 use std::sync::Arc;
 
-use cognate_durable::whole::{PRIVATE, write_whole};
 use cognate_proto::dial::{Dial, DialError, Trust};
 use cognate_proto::identity::{CertificateInfo, Credential, Membership};
 use cognate_proto::invitation::Invitation;
 use cognate_proto::v1::EnrollRequest;
 
 use super::error::EnrolmentError;
-use super::files::{addresses, current, enrolling_key, next_key, previous, remove, store_credential, stored_key};
+use super::files::{current, enrolling_key, next_key, previous, remove, store_addresses, store_credential, stored_key};
 use super::identity::Identity;
 use crate::ledger::Ledger;
 use crate::sending::connection;
@@ -66,9 +65,7 @@ pub async fn enroll(
     }
     let credential = Credential::new(answer.ca_certificate, answer.certificate, key)?;
     // The addresses first: a certificate without addresses is of no use.
-    let path = addresses(folder);
-    write_whole(&path, (invitation.addresses.join("\n") + "\n").as_bytes(), PRIVATE)
-        .map_err(|source| EnrolmentError::State { path, source })?;
+    store_addresses(folder, &invitation.addresses)?;
     store_credential(&credential, &current(folder))?;
     remove(&pending)?;
     remove(&previous(folder))?;
