@@ -48,6 +48,93 @@ fn requests(text: &str, service: &str) -> Vec<String> {
     body.lines().filter_map(taken).collect()
 }
 
+/// Words of the glossary's last table that are ordinary ones in another sense, so that only a reader can check them.
+const ORDINARY: [&str; 21] = [
+    "tell",
+    "say",
+    "stand",
+    "lie",
+    "what is there",
+    "what there is",
+    "who has …",
+    "whoever",
+    "whether …",
+    "here",
+    "there",
+    "side",
+    "before",
+    "whole",
+    "found",
+    "kept",
+    "book",
+    "board",
+    "room",
+    "way",
+    "root",
+];
+
+/// The words and phrases that no page uses, by the last table of the glossary.
+pub(crate) fn avoided_words() -> Vec<String> {
+    let glossary = document("glossary.md");
+    let table = glossary.split("## Words we do not use").nth(1).unwrap();
+    let left = table.lines().filter_map(|line| line.strip_prefix("| ")?.split(" | ").next());
+    let words = left.flat_map(|cell| cell.split(", ")).map(|word| word.split(" (").next().unwrap().to_owned());
+    let words: Vec<String> = words.filter(|word| word != "not" && !ORDINARY.contains(&word.as_str())).collect();
+    assert!(words.len() > 10 && words.iter().any(|word| word == "anew"), "{words:?}");
+    words
+}
+
+/// The first of the avoided words that a text has, as a word of its own.
+pub(crate) fn first_avoided<'w>(text: &str, avoided: &'w [String]) -> Option<&'w String> {
+    let spaced = |text: &str| {
+        let words: Vec<&str> =
+            text.split(|letter: char| !letter.is_alphabetic()).filter(|word| !word.is_empty()).collect();
+        format!(" {} ", words.join(" ").to_lowercase())
+    };
+    let text = spaced(text);
+    avoided.iter().find(|word| text.contains(&spaced(word)))
+}
+
+/// The text of a template, without its tags.
+fn words_of(template: &str) -> String {
+    let mut text = String::new();
+    let mut depth = 0_u32;
+    for letter in template.chars() {
+        match letter {
+            '<' | '{' => depth += 1,
+            '>' | '}' => depth = depth.saturating_sub(1),
+            letter if depth == 0 => text.push(letter),
+            _ => {}
+        }
+    }
+    text
+}
+
+#[test]
+fn no_page_has_a_word_that_the_glossary_avoids_and_each_has_the_glossary_in_reach() {
+    let avoided = avoided_words();
+    assert_eq!(first_avoided("You wished it. Make it Anew!", &avoided).map(String::as_str), Some("anew"));
+    let mut folders =
+        vec![workspace().join("coordinator/web/templates"), workspace().join("coordinator/export/templates")];
+    let mut pages = 0;
+    while let Some(folder) = folders.pop() {
+        for path in names(&folder) {
+            if path.is_dir() {
+                folders.push(path);
+                continue;
+            }
+            let template = std::fs::read_to_string(&path).unwrap();
+            let found = first_avoided(&words_of(&template), &avoided);
+            assert_eq!(found, None, "{}", path.display());
+            pages += usize::from(template.starts_with("{% extends \"layout.html\" %}"));
+        }
+    }
+    assert!(pages > 25, "{pages} pages");
+    let layout = std::fs::read_to_string(workspace().join("coordinator/web/templates/layout.html")).unwrap();
+    let foot = layout.split("<footer").nth(1).unwrap();
+    assert!(foot.contains("<a href=\"/glossary\">"), "{foot}");
+}
+
 #[test]
 fn every_field_that_a_worker_sends_is_explained() {
     let folder = workspace().join("proto/proto/cognate/v1");

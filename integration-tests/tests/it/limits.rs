@@ -7,7 +7,7 @@ use std::time::Duration;
 use cognate_integration_tests::binary::{cognate, cognate_failpoints};
 use cognate_integration_tests::clock::Clocks;
 use cognate_integration_tests::federation::text;
-use cognate_integration_tests::sandbox::{wait_until, wait_within};
+use cognate_integration_tests::sandbox::{contents, wait_until, wait_within};
 use cognate_integration_tests::{Federation, Running, not_checked};
 
 /// A coordinator that the shell starts after these words.
@@ -327,4 +327,62 @@ fn a_scan_goes_on_without_a_site_that_is_revoked_while_it_reads() {
         row.map(|row| row["documents"].clone())
     };
     assert_eq!(["b", "c"].map(documents), [Some(6.into()), Some(6.into())]);
+}
+
+/// The first numbers of a row of the table of sizes in the guide.
+fn sizes(of: &str) -> Vec<u64> {
+    let guide =
+        std::fs::read_to_string(cognate_integration_tests::binary::workspace().join("docs/operations.md")).unwrap();
+    let (row, text) = (format!("| {of} | "), guide.split("## Sizes").nth(1).unwrap());
+    let cell = text.lines().find_map(|line| line.strip_prefix(&row)).unwrap_or_else(|| panic!("no row `{of}`"));
+    cell.split(|letter: char| !letter.is_ascii_digit()).filter_map(|number| number.parse().ok()).collect()
+}
+
+#[test]
+fn the_disk_and_the_network_that_a_scan_takes_are_those_of_the_guide() {
+    let mut federation = Federation::of(1609, 2, 400);
+    federation.scan(&[]).report();
+    let (mut chunks, mut documents, mut sent, mut fine, mut read) = (0, 0, 0, 0, 0);
+    for site in ["a", "b"] {
+        let summary = federation.worker(site, &["ledger", "summary", "--format", "json"]).expect(0).json();
+        for row in summary.as_array().unwrap() {
+            let count = |name: &str| row[name].as_u64().unwrap();
+            match row["kind"].as_str().unwrap() {
+                "batch" => {
+                    (chunks, documents, sent) =
+                        (chunks + count("chunks"), documents + count("documents"), sent + count("bytes"));
+                }
+                "fine-chunks" => fine += count("bytes"),
+                _ => {}
+            }
+        }
+        read += contents(federation.site(site).folder()).values().map(|bytes| bytes.len() as u64).sum::<u64>();
+    }
+    assert!(chunks > 1000 && documents >= 800, "{chunks} chunks, {documents} documents");
+    let of = |row: &str| {
+        let numbers = sizes(row);
+        numbers[0] * chunks + numbers[1] * documents
+    };
+    let network = of("network of a site");
+    assert!(sent <= network && sent > network / 2, "{sent} bytes were sent, and the guide says {network}");
+    assert!(fine > 0 && fine <= read / 8, "{fine} bytes of fine chunks for {read} bytes");
+    let (disk, folder) = (of("disk of the coordinator"), federation.coordinator_state().join("indexes"));
+    let stored: u64 = contents(&folder).values().map(|bytes| bytes.len() as u64).sum();
+    assert!(stored <= disk && stored > disk / 2, "{stored} bytes are stored, and the guide says {disk}");
+}
+
+#[test]
+fn what_the_guide_says_of_sizes_was_measured() {
+    let read =
+        |name: &str| std::fs::read_to_string(cognate_integration_tests::binary::workspace().join("docs").join(name));
+    let (guide, measured) = (read("operations.md").unwrap(), read("performance.md").unwrap());
+    let sizes = guide.split("## Sizes").nth(1).unwrap().split("\n## ").next().unwrap();
+    for (said, found) in [
+        ("602 MB", "602 MB"),
+        ("108,804 files", "108,804 documents, 602 MB"),
+        ("4.9 s", "4.91 s"),
+        ("15.3 MB", "15.28 MB"),
+    ] {
+        assert!(sizes.contains(said) && measured.contains(found), "{said}: {found}");
+    }
 }

@@ -134,11 +134,16 @@ fn every_page_is_accessible_narrow_dark_and_printed() {
     ]);
     let listed: BTreeSet<String> = addresses.keys().map(|route| (*route).to_owned()).collect();
     assert_eq!(listed, pages(), "each route of the router that shows a page has an address here");
+    let avoided = crate::documents::avoided_words();
     for (route, address) in &addresses {
         browser.open(address);
         browser.wait("the page has a heading", |browser| browser.has("h1"));
         let heading = browser.text("h1");
         assert!(!heading.is_empty() && heading != "Not found", "{address}: {heading}");
+        assert!(browser.has("footer a[href='/glossary']"), "{address}: the glossary is in reach");
+        let text = browser.script("return document.documentElement.innerText");
+        let avoided = crate::documents::first_avoided(text.as_str().unwrap(), &avoided);
+        assert_eq!(avoided, None, "{address}: a word that pages do not use");
         let name: String = route.chars().map(|letter| if letter.is_alphanumeric() { letter } else { '-' }).collect();
         browser.shoot_checked(&format!("every{name}"));
         let paper = browser.printed(&format!("every{name}"));
