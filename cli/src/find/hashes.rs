@@ -132,7 +132,7 @@ fn text(listed: &Listed, answer: &HashAnswer, out: &mut impl Write) -> anyhow::R
             by_site(answer)
         )?;
     }
-    writeln!(out, "\nLooked through, by {}:", listed.list.kinds())?;
+    writeln!(out, "\nSearched, by {}:", listed.list.kinds())?;
     answer.coverage.iter().try_for_each(|row| coverage(row, out))?;
     let keeps = |row: &HashCoverage| row.reason.contains("policy.file_hashes");
     if answer.coverage.iter().any(keeps) {

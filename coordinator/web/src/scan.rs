@@ -115,7 +115,8 @@ impl RepositoryView {
                 (false, _, true) => "reading",
                 (false, _, false) => "away",
             },
-            entries_seen: state.entries_seen,
+            // Of a scan that ended before the coordinator started, what the walk found is not known any more.
+            entries_seen: state.entries_seen.max(state.documents_done),
             walk_finished: state.walk_finished,
             documents_done: state.documents_done,
             read_bytes: state.read_bytes,

@@ -74,7 +74,9 @@
     document.title = page.title;
     history.replaceState(null, "", link.href);
     prepare(detail);
-    detail.scrollIntoView({ block: "nearest" });
+    // Its name comes first: a cluster never opens in its middle.
+    const top = detail.getBoundingClientRect().top;
+    if (top < 0 || top > window.innerHeight / 2) window.scrollBy(0, top - 8);
   };
   if (desk) {
     desk.addEventListener("click", (event) => {
@@ -90,8 +92,8 @@
   const list = document.querySelector("form[data-verdicts]");
   const single = () => document.querySelector("form[data-verdict-form]");
   const mark = (row, word) => {
-    const state = document.createElement(word ? "span" : "small");
-    if (word) state.className = `state verdict ${word}`;
+    const state = document.createElement("span");
+    state.className = word ? `state verdict ${word}` : "state";
     state.textContent = word || "taken back";
     row.querySelector(".mark").replaceChildren(state);
     return state;
@@ -119,6 +121,7 @@
     if (!answer.ok) return location.reload();
     mark(row, "");
     select(row);
+    row.querySelector("a").focus({ preventScroll: true });
     if (isWide()) open(row);
   };
   document.addEventListener("keydown", (event) => {

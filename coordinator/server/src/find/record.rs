@@ -403,7 +403,7 @@ impl From<RunLengths> for LengthsRow {
 /// The reason for which a repository was not searched.
 pub fn reason(unsearched: Unsearched) -> &'static str {
     match unsearched {
-        Unsearched::NoIndex => "it has no index under this method",
+        Unsearched::NoIndex => "it was not scanned by this method yet",
         Unsearched::OtherKey => "its index under this method was made with another key, or with none",
         Unsearched::Refuses => {
             "its policy allows nothing across parties without a key (unkeyed_across_parties): give all sites a key"

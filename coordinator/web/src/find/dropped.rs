@@ -95,6 +95,11 @@ impl Dropped {
         Dropped { rows: rows.into_iter().map(|(_, row)| row).collect(), without, omitted, unread, parts }
     }
 
+    /// True if a repository was not searched by bytes or by text.
+    fn has_unsearched(&self) -> bool {
+        self.parts.iter().any(|part| unsearched(part).next().is_some())
+    }
+
     fn documents(&self) -> u64 {
         self.rows.len() as u64
     }
