@@ -12,6 +12,9 @@ use crate::{Page, Pages, Person, Shown, filters, html};
 /// The text, part of this binary.
 const TEXT: &str = include_str!("../../../docs/glossary.md");
 
+/// The heading of the part for contributors, which no reader of pages needs. The last part of the text.
+const FOR_CONTRIBUTORS: &str = "## Words we do not use";
+
 pub(crate) fn routes() -> Router<Pages> {
     Router::new().route("/glossary", get(glossary))
 }
@@ -24,8 +27,13 @@ struct Glossary {
 }
 
 async fn glossary(person: Person) -> Shown {
-    static HTML: LazyLock<String> = LazyLock::new(|| rendered(TEXT));
+    static HTML: LazyLock<String> = LazyLock::new(|| rendered(for_readers(TEXT)));
     html(&Glossary { page: person.page(""), text: &HTML })
+}
+
+/// The text without the part for contributors.
+fn for_readers(text: &str) -> &str {
+    text.split(FOR_CONTRIBUTORS).next().unwrap_or(text)
 }
 
 /// The few forms that the glossary has: headings, paragraphs, and lists of words with their meanings.
@@ -89,7 +97,9 @@ mod tests {
             "<h1>Words</h1>\n<p>One line.</p>\n<h2>A</h2>\n<ul>\n<li><strong>Site</strong>: a <code>place</code> \
              &lt;b&gt;.</li>\n<li><strong>B</strong>: x.</li>\n</ul>\n"
         );
-        let all = rendered(TEXT);
+        assert!(TEXT.contains(FOR_CONTRIBUTORS));
+        let all = rendered(for_readers(TEXT));
+        assert!(!all.contains("Words we do not use"), "{all}");
         assert!(all.contains("<strong>Federation</strong>") && !all.contains("**") && !all.contains('`'), "{all}");
     }
 }

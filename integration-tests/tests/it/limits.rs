@@ -340,7 +340,7 @@ fn sizes(of: &str) -> Vec<u64> {
 
 #[test]
 fn the_disk_and_the_network_that_a_scan_takes_are_those_of_the_guide() {
-    let mut federation = Federation::of(1609, 2, 400);
+    let federation = Federation::of(1609, 2, 400);
     federation.scan(&[]).report();
     let (mut chunks, mut documents, mut sent, mut fine, mut read) = (0, 0, 0, 0, 0);
     for site in ["a", "b"] {
@@ -358,7 +358,7 @@ fn the_disk_and_the_network_that_a_scan_takes_are_those_of_the_guide() {
         }
         read += contents(federation.site(site).folder()).values().map(|bytes| bytes.len() as u64).sum::<u64>();
     }
-    assert!(chunks > 1000 && documents >= 800, "{chunks} chunks, {documents} documents");
+    assert!(chunks > 1000 && documents >= 400, "{chunks} chunks, {documents} documents");
     let of = |row: &str| {
         let numbers = sizes(row);
         numbers[0] * chunks + numbers[1] * documents
