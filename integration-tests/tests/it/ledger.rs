@@ -146,6 +146,11 @@ fn every_site_checks_in_one_signed_report_that_what_was_compared_is_what_it_sent
     let verify = |federation: &Federation, site: &str, report: &Path| {
         federation.worker(site, &["ledger", "verify", "--report", report.to_str().unwrap()])
     };
+    let refused = |federation: &Federation, site: &str, report: &Path| {
+        let run = verify(federation, site, report);
+        assert_eq!(run.code, Some(1), "{run:?}");
+        run.stderr
+    };
     federation.scan(&[]).report();
     let first = audit(&federation, "first.json");
     let files = ledger_files(federation.site("a").state());
@@ -173,20 +178,20 @@ fn every_site_checks_in_one_signed_report_that_what_was_compared_is_what_it_sent
         std::fs::write(path, bytes).unwrap();
     }
     verify(&federation, "a", &first).expect(0);
-    let refused = verify(&federation, "a", &second).refusal(1);
-    assert!(refused.contains("what was compared is not what this site sent, in 1 indexes"), "{refused}");
+    let told = refused(&federation, "a", &second);
+    assert!(told.contains("what was compared is not what this site sent, in 1 indexes"), "{told}");
     verify(&federation, "b", &second).expect(0);
     // Nobody but the own coordinator says what was compared.
     let sealed = std::fs::read(&second).unwrap();
     let mut changed = sealed.clone();
     changed[sealed.len() / 3] ^= 1;
     std::fs::write(&second, changed).unwrap();
-    let refused = verify(&federation, "b", &second).refusal(1);
-    assert!(refused.contains("does not match its signature"), "{refused}");
+    let told = refused(&federation, "b", &second);
+    assert!(told.contains("does not match its signature"), "{told}");
     let other = Federation::of(607, 2, 5);
     other.scan(&[]).report();
-    let refused = verify(&federation, "b", &audit(&other, "other.json")).refusal(1);
-    assert!(refused.contains("is not that of your federation"), "{refused}");
+    let told = refused(&federation, "b", &audit(&other, "other.json"));
+    assert!(told.contains("is not that of your federation"), "{told}");
 }
 
 #[test]
