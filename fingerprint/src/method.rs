@@ -19,7 +19,7 @@ use crate::algorithm::{self, Algorithm};
 use crate::capabilities::{Capabilities, Verification};
 use crate::fingerprinter::{ChunkVisitor, Fingerprinter};
 use crate::hex::identity;
-use crate::key::{Key, KeyFingerprint, first_16};
+use crate::key::{Key, first_16};
 use crate::method_error::MethodError;
 use crate::parse;
 use crate::signer::Signer;
@@ -146,12 +146,7 @@ impl Method {
 
     /// The id under which the features made with `key` may be compared.
     pub fn id(&self, key: &Key) -> MethodId {
-        self.id_under(key.fingerprint())
-    }
-
-    /// The id under the key of this fingerprint, for whoever does not have the key.
-    pub fn id_under(&self, key: KeyFingerprint) -> MethodId {
-        let recipe = format!("{self}\nkey={key}\n");
+        let recipe = format!("{self}\nkey={}\n", key.fingerprint());
         MethodId(first_16(blake3::derive_key("cognate method v1", recipe.as_bytes())))
     }
 

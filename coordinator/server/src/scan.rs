@@ -23,7 +23,7 @@ use cognate_analysis::Analyser;
 use cognate_analysis::published::file_digest;
 use cognate_analysis::refine::{Choice, Choices, scope_of};
 use cognate_analysis::spec::{Layer, ScanSpec};
-use cognate_fingerprint::{Key, KeyFingerprint, MethodId};
+use cognate_fingerprint::{Key, MethodId};
 use cognate_proto::name::{PartyName, RepositoryName, ScanId, SiteName};
 use cognate_proto::v1::attach_response::Message as Down;
 use cognate_proto::v1::{ResultNotice, SyncSummary};
@@ -183,7 +183,8 @@ impl Scans {
     }
 
     fn take_synced(&self, scan: &Scan, choices: &Choices, synced: Synced, mut row: ScanRow) -> Result<ScanRow, Error> {
-        row.keyed = synced.keys.iter().any(|key| *key != Key::none().fingerprint());
+        row.keyed = synced.keyed;
+        row.key_fingerprint = synced.key.map(|key| key.0.to_vec()).unwrap_or_default();
         let outcomes = synced.repositories.into_iter().zip(choices);
         for ((site, repository), (outcome, choice)) in scan.spec.options.repositories.iter().zip(outcomes) {
             match outcome {
@@ -201,7 +202,6 @@ impl Scans {
             }
         }
         self.check_missing(&scan.spec, &row)?;
-        row.key_fingerprint = key_of(&scan.spec, &row, synced.keys.into_iter());
         tracing::info!(scan = %scan.id, missing = row.missing.len(), "synced");
         row.step = ScanStep::Frozen.into();
         Ok(row)
@@ -252,10 +252,11 @@ impl Scans {
         row.frozen
             .retain(|one| !missing.iter().any(|gone| (&gone.site, &gone.repository) == (&one.site, &one.repository)));
         self.check_missing(spec, &row)?;
-        let sites = spec.options.repositories.iter().map(|(site, _)| self.records.store.seen(site));
-        let seen = sites.collect::<Result<Vec<_>, _>>()?;
-        let keys = seen.iter().filter_map(|seen| cognate_proto::spec::key_fingerprint(&seen.key_fingerprint).ok());
-        row.key_fingerprint = key_of(spec, &row, keys);
+        // The id of a method is made of its key: an earlier scan under the same id had the same one.
+        let (id, scans) = (row.method_id(0), self.records.store.scans()?);
+        let same = scans.into_iter().filter(|(_, earlier)| id.is_some() && earlier.method_id(0) == id);
+        let mut known = same.map(|(_, earlier)| earlier.key_fingerprint).filter(|key| !key.is_empty());
+        row.key_fingerprint = known.next().unwrap_or_default();
         // A site checks its policy for other parties when it syncs. Its present index may be one for its own party alone.
         if !row.keyed && !spec.in_process && self.crosses_parties(&spec.options.repositories)? {
             return Err(Error::Refused(
@@ -432,14 +433,6 @@ fn digest(result: &Path) -> Result<String, Error> {
 }
 
 /// The folder of the index of a repository, or of the chosen part of it.
-/// The fingerprint of the key under which the indexes of a scan were made, where one of these is it; empty without a key.
-fn key_of(spec: &ScanSpec, row: &ScanRow, keys: impl Iterator<Item = KeyFingerprint>) -> Vec<u8> {
-    let made = spec.layers.iter().enumerate().find_map(|(layer, spec)| Some((&spec.method, row.method_id(layer)?)));
-    let mut federation = keys.filter(|key| *key != Key::none().fingerprint());
-    let key = made.and_then(|(method, id)| federation.find(|key| method.id_under(*key) == id));
-    key.map(|key| key.0.to_vec()).unwrap_or_default()
-}
-
 fn slot(site: &SiteName, repository: &RepositoryName, method_id: MethodId, choice: Option<&Choice>) -> SlotKey {
     SlotKey { site: site.clone(), repository: repository.clone(), method_id, scope: scope_of(choice) }
 }

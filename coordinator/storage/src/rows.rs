@@ -58,9 +58,6 @@ pub struct SeenRow {
     /// True if it takes part in scans across parties without a key.
     #[prost(bool, tag = "6")]
     pub unkeyed_across_parties: bool,
-    /// The fingerprint of its federation key, or of none: 16 bytes.
-    #[prost(bytes = "vec", tag = "7")]
-    pub key_fingerprint: Vec<u8>,
 }
 
 /// State of a watch for one repository.
@@ -215,8 +212,8 @@ pub struct ScanRow {
     /// What people call it, or empty. Only the launch and [`ScanNamed`](crate::journal::ScanNamed) change it.
     #[prost(string, tag = "15")]
     pub name: String,
-    /// The fingerprint of the federation key under which the indexes were made, 16 bytes; empty without a key, or where no site
-    /// said which one it was. The ids of their methods are made of it, so that it is no mere claim.
+    /// The fingerprint of the federation key under which the indexes were made, 16 bytes; empty without a key, or where it is not
+    /// known which one it was.
     #[prost(bytes = "vec", tag = "16")]
     pub key_fingerprint: Vec<u8>,
 }

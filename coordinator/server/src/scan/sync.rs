@@ -30,8 +30,10 @@ const DEADLINE_MAX: Duration = Duration::from_secs(10 * 365 * 24 * 3600);
 /// having fewer.
 pub(super) struct Synced {
     pub(super) repositories: Vec<Result<Vec<(SealedIndex, SyncSummary)>, String>>,
-    /// The fingerprints of the keys that the sites have.
-    pub(super) keys: Vec<KeyFingerprint>,
+    /// True if the sites fingerprinted with a key.
+    pub(super) keyed: bool,
+    /// The fingerprint of the key of all sites that took part, if they have one.
+    pub(super) key: Option<KeyFingerprint>,
 }
 
 /// One repository under one layer, and its progress.
@@ -349,7 +351,11 @@ impl<'a> Syncing<'a> {
     /// The present indexes. A repository that is not done is missing, as is one of a site that differs from most.
     fn finish(mut self) -> Result<Synced, Error> {
         self.check_methods()?;
-        let keys = self.targets.iter().filter_map(|target| target.key).collect();
+        let keyed = self.targets.iter().filter_map(|target| target.key).any(|key| key != Key::none().fingerprint());
+        let done = self.targets.iter().filter(|target| matches!(target.state, State::Ended(Ok(_))));
+        let mut keys: Vec<_> = done.filter_map(|target| target.key).collect();
+        keys.dedup();
+        let key = keys.first().copied().filter(|key| keys.len() == 1 && *key != Key::none().fingerprint());
         let mut repositories: Vec<_> = self.spec.options.repositories.iter().map(|_| Ok(Vec::new())).collect();
         for target in &mut self.targets {
             let ended = match std::mem::replace(&mut target.state, State::Waiting) {
@@ -368,7 +374,7 @@ impl<'a> Syncing<'a> {
                 (missing, Err(reason)) => *missing = Err(reason),
             }
         }
-        Ok(Synced { repositories, keys })
+        Ok(Synced { repositories, keyed, key })
     }
 
     /// Leaves the repositories out whose index was made under another method than most.

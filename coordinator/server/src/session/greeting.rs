@@ -75,7 +75,6 @@ impl Greeting {
             instance: self.instance,
             last_heard,
             unkeyed_across_parties: self.unkeyed_across_parties,
-            key_fingerprint: self.key_fingerprint.0.to_vec(),
             software: self.software.clone(),
             repositories: self.repositories.iter().map(ToString::to_string).collect(),
         }
