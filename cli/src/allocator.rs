@@ -57,7 +57,9 @@ pub(crate) fn keep_giving_back() {
             give_back();
             let refused = large_blocks::refused();
             if refused > refused_before {
-                tracing::warn!("the disk of the state gives no room for large blocks of memory: they are in memory, beyond its budget");
+                tracing::warn!(
+                    "the disk of the state gives no room for large blocks of memory: they are in memory, beyond its budget"
+                );
             }
             refused_before = refused;
         }
