@@ -350,10 +350,8 @@ fn a_wrong_key_at_one_site_is_refused_with_both_fingerprints() {
         .iter()
         .map(|name| {
             let shown = federation.worker(name, &["key", "check"]).expect(0);
-            let word = shown
-                .text()
-                .split_whitespace()
-                .find(|word| word.len() == 32 && word.bytes().all(|b| b.is_ascii_hexdigit()));
+            let text = shown.text();
+            let word = text.split(|letter: char| !letter.is_ascii_hexdigit()).find(|word| word.len() == 32);
             word.unwrap_or_else(|| panic!("{shown:?}")).to_owned()
         })
         .collect();
