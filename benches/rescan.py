@@ -150,7 +150,7 @@ class Federation:
 
     def take_memory(self):
         taken, self.memory = self.memory, {}
-        self.most = {name: tuple(map(max, self.most.get(name, (0, 0)), both)) for name, both in taken.items()}
+        self.most |= {name: tuple(map(max, self.most.get(name, (0, 0)), both)) for name, both in taken.items()}
         return [taken.get("coordinator", (0, 0)), tuple(map(max, *(taken.get(site, (0, 0)) for site in SITES)))]
 
     def scan(self, title, options):
