@@ -1,7 +1,7 @@
 //! Large blocks of memory: once there are too many of them, the next ones are in a file.
 //!
-//! What a scan knows of its documents and contents is in a few tables and lists that grow with their number, and that are mostly read and
-//! written from one end to the other. In a file that is mapped they are as quick as in memory while there is memory for them, and
+//! A scan holds its documents and contents in a few tables and lists. These grow with their number, and are mostly read and written from one
+//! end to the other. In a file that is mapped they are as quick as in memory while there is memory for them, and
 //! the system writes pages of them to the disk while there is not. So neither a scan nor a sync needs more memory than it is given, however
 //! many the documents are ([decision 0053](../../../docs/decisions/0054-large-blocks.md)).
 //!
@@ -24,10 +24,10 @@ use rustix::mm::{MapFlags, MremapFlags, ProtFlags};
 const LARGE_BYTES_MIN: usize = 1 << 20;
 /// Large blocks in the file at a time; more are in memory.
 const FILE_BLOCKS_MAX: usize = 1024;
-/// What a block takes in the file is a multiple of this: a page, on all systems that matter.
+/// A block takes a multiple of so many bytes in the file. Systems have pages of this size at most.
 const PAGE_BYTES: usize = 1 << 16;
 
-/// What every mapping is aligned to.
+/// Every mapping begins at a multiple of so many bytes.
 const ALIGNMENT_MAX: usize = 4096;
 
 /// Bytes of large blocks in memory.
@@ -73,7 +73,7 @@ fn nameless(folder: &Path) -> std::io::Result<File> {
 /// The file, and the blocks in it.
 struct BlockFile {
     file: Option<OwnedFd>,
-    /// Where the next block begins. Places are not used twice before all blocks are gone: a file may have holes.
+    /// The place of the next block. No place is used twice before all blocks are gone, since a file may have holes.
     end: u64,
     blocks: [FileBlock; FILE_BLOCKS_MAX],
     /// The number of blocks; the first so many places of the list have them, in no order.
@@ -281,15 +281,16 @@ unsafe impl GlobalAlloc for LargeBlocks {
 mod tests {
     use super::*;
 
+    /// A file of a folder, without a block.
+    fn empty_file(folder: &Path) -> BlockFile {
+        let file = Some(nameless(folder).unwrap().into());
+        BlockFile { file, end: 0, blocks: [NO_BLOCK; FILE_BLOCKS_MAX], count: 0 }
+    }
+
     #[test]
     fn large_blocks_beyond_the_limit_are_in_the_file_and_keep_their_bytes_as_they_grow_and_shrink() {
         let folder = tempfile::tempdir().unwrap();
-        let mut file = BlockFile {
-            file: Some(nameless(folder.path()).unwrap().into()),
-            end: 0,
-            blocks: [NO_BLOCK; FILE_BLOCKS_MAX],
-            count: 0,
-        };
+        let mut file = empty_file(folder.path());
         let bytes_of = |block: *mut u8, len: usize| {
             // SAFETY: the block has so many bytes, and nothing else refers to them.
             #[expect(unsafe_code, reason = "blocks are looked at as an allocator's user does")]
@@ -354,12 +355,7 @@ mod tests {
     #[test]
     fn a_block_for_which_the_disk_has_no_room_is_refused() {
         let folder = tempfile::tempdir().unwrap();
-        let mut file = BlockFile {
-            file: Some(nameless(folder.path()).unwrap().into()),
-            end: 0,
-            blocks: [NO_BLOCK; FILE_BLOCKS_MAX],
-            count: 0,
-        };
+        let mut file = empty_file(folder.path());
         // No disk has an exabyte.
         assert_eq!(file.allocate(1 << 60), None);
         assert_eq!(file.count, 0);

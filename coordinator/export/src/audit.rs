@@ -90,7 +90,7 @@ pub struct Asked {
     pub templates: Vec<String>,
 }
 
-/// What may be known of a federation key, as `cognate worker key check` prints it.
+/// The fingerprint of a federation key, as `cognate worker key check` prints it.
 #[derive(Serialize, Debug)]
 pub struct FederationKey {
     /// Its fingerprint in hexadecimal digits.

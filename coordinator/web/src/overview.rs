@@ -34,7 +34,7 @@ struct Overview {
 }
 
 impl Overview {
-    /// What the files of a kind are, in a few words.
+    /// Describes the files of a kind in a few words.
     fn holds(&self, kind: &str) -> &'static str {
         match kind {
             "segments" => "what the sites sent",

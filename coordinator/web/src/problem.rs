@@ -29,7 +29,7 @@ impl Again {
         }
         let is_named = |name: &&&str| error.message.contains(&format!("`{name}`"));
         let field = names.iter().find(is_named).or(names.first()).copied().unwrap_or_default();
-        // The field stands above the message; another name is one that the form does not have.
+        // The message leaves out the name of the field below which it stands, and a name that the form does not have.
         let named = error.message.strip_prefix('`').and_then(|rest| rest.split_once("`: "));
         let message = match named.filter(|(name, _)| *name == field || !names.iter().any(|known| known == name)) {
             Some((_, rest)) => rest.to_owned(),

@@ -1,7 +1,7 @@
 //! `worker ledger verify --report`: the counts of a signed report, held against the site's own record.
 //!
-//! A report has the counts of all sites. If each of them checks the same report, a coordinator cannot have compared one thing and told a
-//! site of another.
+//! A report has the counts of all sites. A coordinator that compared other batches than it acknowledged differs from the ledger of a site that checks
+//! the report.
 
 use std::io::Write;
 use std::path::Path;
@@ -17,7 +17,7 @@ use serde_json::Value;
 use super::super::setup::{Setup, enrolment_error};
 use crate::exit::{Exit, coded};
 
-/// What a report says of an index of this site.
+/// The row of a report about an index of this site.
 struct Row {
     repository: String,
     epoch: u64,
