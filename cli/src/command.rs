@@ -27,7 +27,7 @@ use crate::worker::WorkerArgs;
 
 /// Finds the files that several sites hold in common, entirely or in part, without any file leaving its site.
 #[derive(Parser, Debug)]
-#[command(name = "cognate", version = env!("COGNATE_VERSION"), arg_required_else_help = true)]
+#[command(name = "cognate", version = crate::VERSION, arg_required_else_help = true)]
 pub(crate) struct Cli {
     /// Format of log lines [default: compact on a terminal, otherwise json]
     #[arg(long, global = true, env = "COGNATE_LOG_FORMAT", help_heading = "Diagnostics")]

@@ -197,6 +197,7 @@ fn write_result(args: &CompareArgs, end: &ScanEnd, stop: &Stop) -> anyhow::Resul
 fn open_coordinator(state: &State) -> anyhow::Result<Coordinator> {
     let config = CoordinatorConfig {
         state_dir: state.coordinator(),
+        software: crate::VERSION,
         durable: state.is_durable(),
         clock: now,
         disk_reserve_bytes: 0,

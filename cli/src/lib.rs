@@ -44,6 +44,9 @@ use clap::{CommandFactory as _, Parser as _};
 use crate::command::{Cli, Command};
 use crate::exit::Exit;
 
+/// The version of the program, and its commit where it was built from a checkout.
+const VERSION: &str = env!("COGNATE_VERSION");
+
 /// Lets tests hear of calls to the disk on threads that run the tasks of a daemon: only such threads park.
 #[cfg(feature = "failpoints")]
 fn watch_tasks(builder: &mut tokio::runtime::Builder) {

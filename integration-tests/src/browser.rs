@@ -22,6 +22,9 @@ use crate::{Federation, not_checked};
 const WIDTHS: [u32; 2] = [1280, 400];
 const SCHEMES: [&str; 2] = ["light", "dark"];
 const HEIGHT: u32 = 900;
+/// How long the browser may take for one command. It hangs after that, or the machine does: a picture of a long page takes a
+/// minute where other tests keep all cores busy.
+const ANSWER_MAX: Duration = Duration::from_secs(240);
 /// Higher pages are cut off in pictures.
 const HEIGHT_MAX: u64 = 6000;
 
@@ -387,7 +390,7 @@ impl Browser {
         let driver = self.driver.as_ref().expect("it is there until it is dropped");
         let began = Instant::now();
         loop {
-            let done = self.runtime.block_on(async { tokio::time::timeout(DEADLINE, action(driver)).await });
+            let done = self.runtime.block_on(async { tokio::time::timeout(ANSWER_MAX, action(driver)).await });
             match done.expect("the browser answers") {
                 Ok(done) => return done,
                 Err(error) if is_between_pages(&error) && began.elapsed() < DEADLINE => {}
@@ -496,6 +499,9 @@ fn capabilities(browser: &Path, folder: &Path) -> thirtyfour::ChromeCapabilities
         "--disable-background-networking",
         "--disable-component-update",
         "--disable-sync",
+        // A window that no one looks at draws its pictures at once all the same.
+        "--disable-renderer-backgrounding",
+        "--disable-backgrounding-occluded-windows",
         "--no-first-run",
         "--force-color-profile=srgb",
         "--hide-scrollbars",

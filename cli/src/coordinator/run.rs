@@ -123,6 +123,7 @@ async fn serve(args: &RunArgs, settings: Settings) -> anyhow::Result<Exit> {
     let mut hang_up = tokio::signal::unix::signal(SignalKind::hangup()).context("signals cannot be listened for")?;
     let config = CoordinatorConfig {
         state_dir: settings.state_dir.clone(),
+        software: crate::VERSION,
         durable: true,
         clock: now,
         disk_reserve_bytes: settings.disk_reserve_bytes,
@@ -171,7 +172,7 @@ async fn serve(args: &RunArgs, settings: Settings) -> anyhow::Result<Exit> {
         written.map_err(unwritable)?;
     }
     notify(&[NotifyState::Ready]);
-    tracing::info!(%listen, %http_listen, version = env!("CARGO_PKG_VERSION"), "the coordinator serves");
+    tracing::info!(%listen, %http_listen, version = crate::VERSION, "the coordinator serves");
 
     let mut keeper = Keeper { config: args.config.config.clone(), names: settings.names.clone(), tls, http_tls };
     let mut failed = coordinator.failed();

@@ -254,6 +254,7 @@ mod tests {
     async fn serve(state: &Path) {
         let config = CoordinatorConfig {
             state_dir: state.to_owned(),
+            software: crate::VERSION,
             durable: true,
             clock: today,
             disk_reserve_bytes: 0,

@@ -110,14 +110,7 @@ impl Browse {
             reader: Reader::default(),
             party: None,
         };
-        let prepared =
-            "CREATE TEMP TABLE mark (cluster INTEGER PRIMARY KEY, verdict TEXT, changed INTEGER, key BLOB, by TEXT);
-                        CREATE INDEX temp.mark_key ON mark (key);
-                        CREATE TEMP TABLE label (is_tag INTEGER, word TEXT, cluster INTEGER, key BLOB,
-                          PRIMARY KEY (is_tag, word, cluster, key)) WITHOUT ROWID;
-                        CREATE INDEX temp.label_cluster ON label (cluster);
-                        CREATE INDEX temp.label_key ON label (key);";
-        browse.report.connection().execute_batch(prepared).map_err(|error| browse.failed(error))?;
+        browse.make_join_tables()?;
         // Lists number the sites by their first repository.
         let sites = browse.collect("SELECT site FROM root GROUP BY site ORDER BY min(id)", [], |row| row.get(0))?;
         browse.sites.clone_from(&sites);

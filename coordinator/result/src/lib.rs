@@ -1,7 +1,7 @@
 //! The reader of results: the third floor of a coordinator, and the only one that knows the tables of a result file.
 //!
 //! [`report`] reads the rows of `cognate.report/1` in their order. [`browse`] answers the questions of pages: filtered and
-//! sorted lists, one cluster, one document. [`marks`] joins verdicts to what they are about. [`plan`] decides which copies
+//! sorted lists, one cluster, one document. `join` joins decisions to the clusters that they are about, and [`marks`] shows them. [`plan`] decides which copies
 //! could go, and [`explain`] lays two documents next to each other.
 //!
 //! This crate writes nothing but temporary tables, and knows nothing of sessions, calls, pages, or output formats.
@@ -10,6 +10,7 @@ pub mod browse;
 mod decided;
 mod error;
 pub mod explain;
+mod join;
 pub mod marks;
 mod other_verdicts;
 pub mod plan;

@@ -1,4 +1,5 @@
-//! Verdicts on a result: the clusters that have one, and if it still holds; and the labels of clusters.
+//! Verdicts on a result: the clusters that have one, and if it still holds; and the labels of clusters. They are read from the
+//! tables that [`crate::join`] fills.
 
 use std::collections::HashSet;
 
@@ -7,12 +8,9 @@ use rusqlite::{OptionalExtension as _, params};
 
 use crate::browse::{Browse, ClusterRow, SetRow};
 use crate::error::Error;
-use crate::other_verdicts::OtherVerdicts;
-use crate::report::{Reader, hex, time};
+use crate::report::{hex, time};
 use cognate_storage::store::Store;
-use cognate_storage::verdict::{
-    self, CLUSTER, DOCUMENT, IDENTICAL, Key, Labels, VIEWS, VerdictEntry, VerdictRow, word,
-};
+use cognate_storage::verdict::{self, CLUSTER, DOCUMENT, IDENTICAL, Key, Labels, VerdictEntry, word};
 
 /// A view, and the content under it.
 type Named = (String, Vec<u8>);
@@ -78,131 +76,6 @@ impl Mark {
 }
 
 impl Browse {
-    /// Brings the marks of clusters level with the store, as a person may read them.
-    ///
-    /// # Errors
-    /// Fails if the store or the result cannot be read.
-    pub fn mark(&mut self, store: &Store, reader: &Reader) -> Result<(), Error> {
-        let now = store.verdict_number()?;
-        if self.reader != *reader {
-            self.reader = reader.clone();
-            self.marked = None;
-        }
-        if self.marked == Some(now) {
-            return Ok(());
-        }
-        let begun = self.marked.is_some();
-        let mut others = if begun { std::mem::take(&mut self.other_verdicts) } else { OtherVerdicts::default() };
-        let done = self.within(|browse| {
-            if begun {
-                let keys = store.verdicts_changed(browse.marked.unwrap_or(0))?;
-                return keys.into_iter().try_for_each(|key| {
-                    let row = store.verdict(key)?.unwrap_or_default();
-                    others.put(key, browse.in_force(&row));
-                    browse.mark_one(key, &row)
-                });
-            }
-            browse.execute("DELETE FROM temp.mark; DELETE FROM temp.label")?;
-            store.verdicts().try_for_each(|entry| {
-                let (key, row) = entry?;
-                others.put(key, browse.in_force(&row));
-                browse.mark_one(key, &row)
-            })
-        });
-        if let Err(error) = done {
-            // All of it is read again.
-            self.marked = None;
-            return Err(error);
-        }
-        self.other_verdicts = others;
-        self.marked = Some(now);
-        Ok(())
-    }
-
-    /// True if a decision counts here, and the reader may see it.
-    fn counts(&self, entry: &VerdictEntry) -> bool {
-        match &self.reader.party {
-            Some(own) => entry.party == *own,
-            None => !entry.is_bound || self.party.as_ref() == Some(&entry.party),
-        }
-    }
-
-    /// The last verdict that counts here and that the reader may see.
-    pub(crate) fn in_force<'r>(&self, row: &'r VerdictRow) -> Option<&'r VerdictEntry> {
-        row.entries.iter().rev().find(|entry| entry.label.is_none() && self.counts(entry))
-    }
-
-    /// All or nothing.
-    fn within(&self, work: impl FnOnce(&Browse) -> Result<(), Error>) -> Result<(), Error> {
-        self.execute("BEGIN")?;
-        let done = work(self);
-        self.execute(if done.is_ok() { "COMMIT" } else { "ROLLBACK" })?;
-        done
-    }
-
-    fn execute(&self, sql: &str) -> Result<(), Error> {
-        self.report().connection().execute_batch(sql).map_err(|error| self.failed(error))
-    }
-
-    fn mark_one(&self, key: Key, row: &VerdictRow) -> Result<(), Error> {
-        if key.0[0] != CLUSTER {
-            return Ok(());
-        }
-        let connection = self.report().connection();
-        let mark = || -> rusqlite::Result<()> {
-            connection.prepare_cached("DELETE FROM temp.mark WHERE key = ?")?.execute([key.0])?;
-            connection.prepare_cached("DELETE FROM temp.label WHERE key = ?")?.execute([key.0])?;
-            // Every entry is about the same cluster; the last one knows its members best.
-            let Some(last) = row.entries.iter().rev().find(|entry| self.counts(entry)) else { return Ok(()) };
-            let Some((cluster, digest)) = self.bearer(key, last)? else { return Ok(()) };
-            if let Some(entry) = self.in_force(row) {
-                let changed = digest.as_deref() != Some(hex(&entry.decided.digest).as_str());
-                // A cluster that has the verdict under its own id keeps that.
-                let or = if digest.is_some() { "REPLACE" } else { "IGNORE" };
-                let sql = format!("INSERT OR {or} INTO temp.mark VALUES (?,?,?,?,?)");
-                let word = word(entry.verdict());
-                connection.prepare_cached(&sql)?.execute(params![cluster, word, changed, key.0, entry.by])?;
-            }
-            let labels = row.labels(|entry| self.counts(entry));
-            let mut label = connection.prepare_cached("INSERT OR IGNORE INTO temp.label VALUES (?,?,?,?)")?;
-            for tag in &labels.tags {
-                label.execute(params![true, tag, cluster, key.0])?;
-            }
-            if !labels.assignee.is_empty() {
-                label.execute(params![false, labels.assignee, cluster, key.0])?;
-            }
-            Ok(())
-        };
-        mark().map_err(|error| self.failed(error))
-    }
-
-    /// The cluster of this result that a decision is about, with the digest of its members where it has the same id; nothing: there
-    /// is none.
-    fn bearer(&self, key: Key, entry: &VerdictEntry) -> rusqlite::Result<Option<(i64, Option<String>)>> {
-        let connection = self.report().connection();
-        let (name, view) = (hex(&key.0[2..]), VIEWS.get(usize::from(key.0[1])).copied().unwrap_or_default());
-        let sql = "SELECT k.id, k.members_digest FROM cluster k JOIN layer l ON l.number = k.layer
-                   WHERE k.name = ? AND l.view = ?";
-        let found = connection
-            .prepare_cached(sql)?
-            .query_row([name.as_str(), view], |row| Ok((row.get::<_, i64>(0)?, row.get::<_, String>(1)?)))
-            .optional()?;
-        if let Some((cluster, digest)) = found {
-            return Ok(Some((cluster, Some(digest))));
-        }
-        // The member that gave the cluster its id is gone: it goes on under the id of another.
-        let sql = "SELECT c.cluster FROM content c JOIN layer l ON l.number = c.layer
-                   WHERE c.digest = ? AND c.cluster IS NOT NULL AND l.view = ?";
-        let mut find = connection.prepare_cached(sql)?;
-        for member in entry.decided.members.as_chunks::<16>().0 {
-            let heir = find.query_row(params![member, view], |row| row.get::<_, i64>(0)).optional()?;
-            if let Some(cluster) = heir {
-                return Ok(Some((cluster, None)));
-            }
-        }
-        Ok(None)
-    }
-
     /// The labels of a cluster.
     ///
     /// # Errors
@@ -358,16 +231,19 @@ impl Browse {
     }
 
     fn cluster_state(&self, store: &Store, key: Key) -> Result<Option<v1::VerdictState>, Error> {
-        let sql = "SELECT cluster FROM temp.mark WHERE key = ?1 UNION SELECT cluster FROM temp.label WHERE key = ?1";
+        let sql = "SELECT cluster FROM temp.subject WHERE key = ?";
         let Some(number) = self.collect(sql, [key.0], |row| row.get::<_, i64>(0))?.pop() else { return Ok(None) };
         // Where a cluster goes on in the place of several, it is told once.
-        let sql = "SELECT coalesce((SELECT key FROM temp.mark WHERE cluster = ?1), (SELECT min(key) FROM temp.label WHERE cluster = ?1))";
+        let sql = "SELECT coalesce((SELECT key FROM temp.mark WHERE cluster = ?1), (SELECT min(key) FROM temp.subject WHERE cluster = ?1))";
         if self.collect(sql, [number], |row| row.get::<_, [u8; 18]>(0))?.first() != Some(&key.0) {
             return Ok(None);
         }
         let Some(cluster) = self.cluster_numbered(number)? else { return Ok(None) };
         let labels = self.labels_of_cluster(number)?;
         let mark = self.mark_of_cluster(store, &cluster)?;
+        if mark.is_none() && labels.is_empty() {
+            return Ok(None);
+        }
         // If it continues under another id, that one is returned.
         let subject = v1::Subject { id: cluster.id, ..key.subject() };
         let verdict = mark.as_ref().and_then(|mark| verdict::parse(mark.verdict)).unwrap_or_default();

@@ -23,6 +23,7 @@ use crate::identity::Members;
 pub(crate) struct Audits {
     pub(crate) analyser: Arc<Analyser>,
     pub(crate) members: Arc<Members>,
+    pub(crate) software: &'static str,
 }
 
 impl Audits {
@@ -38,7 +39,7 @@ impl Audits {
         let made = Made {
             by: by.to_owned(),
             at: time(cognate_storage::clock::seconds((self.analyser.clock)())),
-            software: env!("CARGO_PKG_VERSION").to_owned(),
+            software: self.software.to_owned(),
             federation: self.members.authority()?.deployment().to_owned(),
             key_words: self.members.authority()?.key_hash().words(),
         };

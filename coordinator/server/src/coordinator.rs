@@ -52,6 +52,8 @@ const DRAIN: Duration = Duration::from_secs(30);
 pub struct CoordinatorConfig {
     /// The folder for its state; only one coordinator writes there.
     pub state_dir: PathBuf,
+    /// The version of the program, and its commit where that is known: signed reports name it.
+    pub software: &'static str,
     /// If set, an acknowledgement survives a loss of power. Off only where the state is thrown away at the end.
     pub durable: bool,
     /// The clock for the times of scans.
@@ -142,6 +144,7 @@ impl Coordinator {
             metrics: Arc::clone(&metrics),
             storing: Arc::default(),
             state_dir,
+            software: config.software,
             disk_reserve_bytes,
             started: seconds(clock()),
             draining: watch::Sender::new(false),
@@ -160,7 +163,7 @@ impl Coordinator {
                 webhooks: webhooks.clone(),
                 lock: tokio::sync::Mutex::default(),
             }),
-            audits: Audits { analyser, members: Arc::clone(&members) },
+            audits: Audits { analyser, members: Arc::clone(&members), software: config.software },
             schedules: Arc::new(Schedules {
                 records: Arc::clone(&records),
                 scans: Arc::clone(&scans),

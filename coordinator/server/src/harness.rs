@@ -63,6 +63,7 @@ impl Harness {
         let authority = Arc::new(Authority::open(folder.path(), now).unwrap());
         let config = CoordinatorConfig {
             state_dir: folder.path().to_owned(),
+            software: "test",
             durable: true,
             clock: now,
             disk_reserve_bytes: 0,

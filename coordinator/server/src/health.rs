@@ -28,6 +28,7 @@ pub struct Health {
     pub(crate) metrics: Arc<Metrics>,
     pub(crate) storing: Arc<Storing>,
     pub(crate) state_dir: PathBuf,
+    pub(crate) software: &'static str,
     pub(crate) disk_reserve_bytes: u64,
     pub(crate) started: i64,
     pub(crate) draining: watch::Sender<bool>,
@@ -75,7 +76,7 @@ impl Health {
     pub(crate) fn show(&self) -> Result<v1::CoordinatorState, Error> {
         let reasons = self.reasons_not_ready();
         Ok(v1::CoordinatorState {
-            software: env!("CARGO_PKG_VERSION").to_owned(),
+            software: self.software.to_owned(),
             started: self.started,
             space: maintenance::space(&self.state_dir, &self.scans.analyser.indexes)?,
             disk_free_bytes: self.scans.analyser.indexes.free_bytes()?,

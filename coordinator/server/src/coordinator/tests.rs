@@ -25,6 +25,7 @@ fn clock() -> SystemTime {
 fn open(folder: &tempfile::TempDir) -> Arc<Coordinator> {
     let config = CoordinatorConfig {
         state_dir: folder.path().to_owned(),
+        software: "test",
         durable: false,
         clock,
         disk_reserve_bytes: 0,

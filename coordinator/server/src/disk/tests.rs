@@ -16,6 +16,7 @@ use crate::{Coordinator, CoordinatorConfig, KeepFor};
 pub(crate) fn opened(folder: &tempfile::TempDir) -> Arc<Coordinator> {
     let config = CoordinatorConfig {
         state_dir: folder.path().to_owned(),
+        software: "test",
         durable: false,
         clock: crate::harness::now,
         disk_reserve_bytes: 0,

@@ -230,17 +230,28 @@ pub(super) fn undo(coordinator: &Coordinator, action: u64) -> u64 {
     coordinator.services().verdicts.undo(action, &parts, "anna").unwrap()
 }
 
-/// The current verdicts of a scan: subject, verdict, and the reason why it no longer holds.
-fn states(coordinator: &Coordinator, scan: u64) -> Vec<(Verdict, String)> {
-    let mut all: Vec<VerdictState> = Vec::new();
-    let browse = coordinator.services().results.browse(ScanId(scan), &Reader::default()).unwrap();
-    browse
-        .verdict_states(&coordinator.services().records.store, |state| {
+/// The current decisions of a scan. A result that has been open since earlier ones has the same as one that is opened now.
+fn states(coordinator: &Coordinator, scan: u64) -> Vec<VerdictState> {
+    let services = coordinator.services();
+    let all = |browse: &Browse| {
+        let mut all: Vec<VerdictState> = Vec::new();
+        let add = |state| {
             all.push(state);
             Ok::<_, Error>(())
-        })
-        .unwrap();
-    all.into_iter().map(|state| (state.verdict(), state.changed)).collect()
+        };
+        browse.verdict_states(&services.records.store, add).unwrap();
+        all
+    };
+    let open = all(&services.results.browse(ScanId(scan), &Reader::default()).unwrap());
+    let mut again = Browse::open(&services.scans.analyser.result_path(ScanId(scan))).unwrap();
+    again.mark(&services.records.store, &Reader::default()).unwrap();
+    assert_eq!(open, all(&again), "decisions that were joined one by one");
+    open
+}
+
+/// Of each, the verdict and the reason why it no longer holds.
+fn verdicts(coordinator: &Coordinator, scan: u64) -> Vec<(Verdict, String)> {
+    states(coordinator, scan).into_iter().map(|state| (state.verdict(), state.changed)).collect()
 }
 
 #[tokio::test]
@@ -260,7 +271,7 @@ async fn a_verdict_holds_in_later_scans_until_members_come_or_go_and_says_which(
         all
     };
     let sorted = |scan| {
-        let mut all = states(&coordinator, scan);
+        let mut all = verdicts(&coordinator, scan);
         all.sort();
         all
     };
@@ -295,6 +306,34 @@ async fn a_verdict_holds_in_later_scans_until_members_come_or_go_and_says_which(
     let filter: ClusterFilter = "since=0000000000000001&change=either".parse().unwrap();
     let browse = coordinator.services().results.browse_for(ScanId(4), &filter, &Reader::default()).unwrap();
     assert_eq!(browse.clusters(&filter, Sort::default(), Window::default()).unwrap().total, 2);
+}
+
+#[tokio::test]
+async fn where_two_clusters_become_one_it_has_the_verdict_under_its_own_id_and_else_the_other() {
+    let folder = tempfile::tempdir().unwrap();
+    let coordinator = scanned_twice(&folder).await;
+    let rows = {
+        let browse = coordinator.services().results.browse(ScanId(1), &Reader::default()).unwrap();
+        [cluster(&browse, "drafts/two.txt"), cluster(&browse, "letters/a.txt")]
+    };
+    let actions = [
+        decide(&coordinator, 1, Verdict::Duplicate, vec![subject(&rows[0])]),
+        decide(&coordinator, 1, Verdict::Keep, vec![subject(&rows[1])]),
+    ];
+    let mut documents = of_a();
+    documents.push(held("drafts/both.txt", &[1, 2, 3, 4, 20, 21, 22]));
+    fill(&coordinator, "a", View::Raw, 2, &documents);
+    result(&coordinator, 2, spec_of(ScanView::Raw)).await;
+    let shown = states(&coordinator, 2);
+    assert_eq!(shown.len(), 1, "{shown:?}");
+    let own = usize::from(shown[0].verdict() == Verdict::Keep);
+    assert_eq!(shown[0].subject.as_ref().unwrap().id, rows[own].id);
+    let other = [Verdict::Keep, Verdict::Duplicate][own];
+    let last = undo(&coordinator, actions[own]);
+    assert_eq!(verdicts(&coordinator, 2).into_iter().map(|(verdict, _)| verdict).collect::<Vec<_>>(), [other]);
+    assert_ne!(last, 0);
+    decide(&coordinator, 1, shown[0].verdict(), vec![subject(&rows[own])]);
+    assert_eq!(states(&coordinator, 2)[0].verdict(), shown[0].verdict());
 }
 
 #[tokio::test]
@@ -444,7 +483,7 @@ async fn a_verdict_about_a_document_or_a_set_holds_while_its_content_or_its_plac
         .remove(0);
     let of_set = Subject { kind: SubjectKind::Identical.into(), id: set.id.clone(), ..Subject::default() };
     decide(&coordinator, 1, Verdict::Keep, vec![document("drafts/one.txt"), of_set]);
-    assert_eq!(states(&coordinator, 1), [(Verdict::Keep, String::new()), (Verdict::Keep, String::new())]);
+    assert_eq!(verdicts(&coordinator, 1), [(Verdict::Keep, String::new()), (Verdict::Keep, String::new())]);
     for wrong in [document("nowhere.txt"), Subject { site: "c".to_owned(), ..document("drafts/one.txt") }] {
         let request = SetVerdictsRequest {
             scan: 1,

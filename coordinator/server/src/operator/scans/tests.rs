@@ -19,6 +19,7 @@ const SECRET: &str = "secret-of-the-other-party";
 fn coordinator(folder: &tempfile::TempDir) -> Arc<Coordinator> {
     let config = CoordinatorConfig {
         state_dir: folder.path().to_owned(),
+        software: "test",
         durable: false,
         clock: crate::harness::now,
         disk_reserve_bytes: 0,
