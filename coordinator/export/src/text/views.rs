@@ -146,7 +146,10 @@ pub(super) fn write_text(sites: &[SiteSection], out: &mut impl Write) -> crate::
         return Ok(());
     }
     let sum = |of: fn(&SiteSection) -> Option<u64>| -> u64 { sites.iter().filter_map(of).sum() };
-    let mut parts = vec![bytes(sum(|site| site.text_bytes))];
+    let mut parts = vec![match sum(|site| site.text_bytes) {
+        0 => "none was found".to_owned(),
+        text_bytes => bytes(text_bytes),
+    }];
     let passages = sum(|site| site.passages);
     if passages > 0 {
         parts.push(format!("{} passages", count(passages)));
