@@ -5,11 +5,12 @@
 //! come before is kept and mutated further, which leads step by step into the reader.
 //!
 //! A target fails if it panics, takes longer than [`SECONDS_MAX`] for one input, or if the process grows by more than [`BYTES_MAX`].
-//! The failing input is written to a file, which the message names.
+//! The failing input is written to a file, which the message names. Times are those that the processor spends on the thread of the
+//! target: a busy machine makes no input slow, and a run tries as many inputs as on a quiet one.
 //!
 //! | variable | meaning |
 //! |---|---|
-//! | `COGNATE_FUZZ_SECONDS` | runs each target for so long, and writes a line about each; otherwise for a few hundred inputs |
+//! | `COGNATE_FUZZ_SECONDS` | gives each target so many seconds of the processor, and writes a line about each; otherwise a few hundred inputs |
 //! | `COGNATE_FUZZ_SEED` | another seed than 1 |
 //! | `COGNATE_FUZZ_KEEP` | if set, inputs with new answers are added to the corpus |
 
@@ -22,8 +23,9 @@ use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
 
 use mutate::Mutator;
+use rustix::time::{ClockId, clock_gettime};
 
-/// Seconds that a target may take for one input, in a build without optimisation.
+/// Seconds of the processor that a target may take for one input, in a build without optimisation.
 pub const SECONDS_MAX: u64 = 10;
 /// Bytes by which a process may grow.
 pub const BYTES_MAX: u64 = 1 << 30;
@@ -52,7 +54,7 @@ pub fn run(name: &str, corpus: &Path, valid: &[Vec<u8>], target: impl FnMut(&[u8
     let setting = |variable: &str| std::env::var(variable).ok().and_then(|value| value.parse::<u64>().ok());
     Run {
         name,
-        until: setting("COGNATE_FUZZ_SECONDS").map(|seconds| Instant::now() + Duration::from_secs(seconds)),
+        time: setting("COGNATE_FUZZ_SECONDS").map(Duration::from_secs),
         seed: setting("COGNATE_FUZZ_SEED").unwrap_or(1),
         corpus: std::env::var_os("COGNATE_FUZZ_KEEP").map(|_| corpus.to_owned()),
         answers: HashSet::new(),
@@ -65,7 +67,8 @@ pub fn run(name: &str, corpus: &Path, valid: &[Vec<u8>], target: impl FnMut(&[u8
 
 struct Run<'a, T> {
     name: &'a str,
-    until: Option<Instant>,
+    /// Time of the processor; none for a number of inputs.
+    time: Option<Duration>,
     seed: u64,
     corpus: Option<PathBuf>,
     answers: HashSet<String>,
@@ -76,7 +79,7 @@ struct Run<'a, T> {
 
 impl<T: FnMut(&[u8]) -> String> Run<'_, T> {
     fn run(mut self, corpus: &Path, valid: &[Vec<u8>]) -> Ran {
-        let (before, began) = (resident_bytes(), Instant::now());
+        let (before, began, used) = (resident_bytes(), Instant::now(), processor_time());
         let mut kept = 0;
         for path in files(corpus) {
             let input = std::fs::read(&path).expect("the corpus can be read");
@@ -90,7 +93,7 @@ impl<T: FnMut(&[u8]) -> String> Run<'_, T> {
         }
         assert!(!self.pool.is_empty(), "{} has nothing to begin with", self.name);
         let mut mutator = Mutator::new(self.seed);
-        while self.until.map_or(self.inputs < INPUTS, |until| Instant::now() < until) {
+        while self.time.map_or(self.inputs < INPUTS, |time| processor_time() - used < time) {
             let mut input = mutator.mutated(&self.pool);
             input.truncate(INPUT_BYTES_MAX);
             if self.give(&input) {
@@ -105,12 +108,13 @@ impl<T: FnMut(&[u8]) -> String> Run<'_, T> {
         }
         let grown = resident_bytes().saturating_sub(before);
         assert!(grown < BYTES_MAX, "{}: it grew by {grown} bytes, seed {}", self.name, self.seed);
-        if self.until.is_some() {
+        if self.time.is_some() {
             let (seconds, answers) = (began.elapsed().as_secs(), self.answers.len());
+            let processor = (processor_time() - used).as_secs();
             // Written past the harness, which keeps the output of a test that passes.
             let _ = writeln!(
                 std::io::stderr(),
-                "{}: {} inputs of seed {} in {seconds} s, {answers} different answers",
+                "{}: {} inputs of seed {} in {processor} s of the processor and {seconds} s, {answers} different answers",
                 self.name,
                 self.inputs,
                 self.seed
@@ -123,16 +127,16 @@ impl<T: FnMut(&[u8]) -> String> Run<'_, T> {
     fn give(&mut self, input: &[u8]) -> bool {
         self.inputs += 1;
         // In long runs, also what ends the process at once leaves its input.
-        if self.until.is_some() {
+        if self.time.is_some() {
             self.keep(input, "last");
         }
         let (name, seed, number) = (self.name, self.seed, self.inputs);
         let mut ran = || {
-            let began = Instant::now();
+            let began = processor_time();
             let answer = std::panic::catch_unwind(AssertUnwindSafe(|| (self.target)(input)));
-            answer.map(|answer| (answer, began.elapsed() > Duration::from_secs(SECONDS_MAX)))
+            answer.map(|answer| (answer, processor_time() - began > Duration::from_secs(SECONDS_MAX)))
         };
-        // The machine may have been busy with something else: slow is what is slow twice.
+        // Other programs on the same core slow a thread down as well: slow is what is slow twice.
         let answer = match ran() {
             Ok((_, true)) => ran(),
             ran => ran,
@@ -176,6 +180,11 @@ fn files(folder: &Path) -> Vec<PathBuf> {
     files
 }
 
+/// Time that the processor spent on this thread.
+fn processor_time() -> Duration {
+    Duration::try_from(clock_gettime(ClockId::ThreadCPUTime)).unwrap_or_default()
+}
+
 fn resident_bytes() -> u64 {
     let statm = std::fs::read_to_string("/proc/self/statm").unwrap_or_default();
     statm.split(' ').nth(1).and_then(|pages| pages.parse::<u64>().ok()).unwrap_or(0) * 4096
@@ -198,15 +207,33 @@ mod tests {
     #[test]
     fn a_fault_behind_several_steps_is_found_from_a_seed() {
         let found = std::panic::catch_unwind(|| {
-            let until = Some(Instant::now() + Duration::from_secs(60));
+            let time = Some(Duration::from_secs(60));
             let (answers, pool) = (HashSet::new(), vec![]);
-            let run = Run { name: "faulty", until, seed: 1, corpus: None, answers, inputs: 0, pool, target: faulty };
+            let run = Run { name: "faulty", time, seed: 1, corpus: None, answers, inputs: 0, pool, target: faulty };
             run.run(Path::new("/nonexistent"), &[b"xyz, and more".to_vec()])
         });
         let message = *found.unwrap_err().downcast::<String>().unwrap();
         assert!(message.contains("seed 1"), "{message}");
         let input = std::fs::read(message.split('`').nth(1).unwrap()).unwrap();
         assert!(input.starts_with(b"CG") && input[2] >= 200, "{input:?}");
+    }
+
+    #[test]
+    fn a_run_has_seconds_of_the_processor_and_not_of_the_clock() {
+        let run = |wait: Duration| {
+            let (answers, pool) = (HashSet::new(), vec![]);
+            let target = |_: &[u8]| {
+                std::thread::sleep(wait);
+                String::new()
+            };
+            let time = Some(Duration::from_millis(5));
+            let run = Run { name: "waiting", time, seed: 1, corpus: None, answers, inputs: 0, pool, target };
+            let (began, used) = (Instant::now(), processor_time());
+            run.run(Path::new("/nonexistent"), &[b"made".to_vec()]);
+            (began.elapsed(), processor_time() - used)
+        };
+        let (clock, processor) = run(Duration::from_millis(5));
+        assert!(processor >= Duration::from_millis(5) && clock > 3 * processor, "{clock:?} {processor:?}");
     }
 
     #[test]
