@@ -10,7 +10,7 @@ use clap::{Args, Subcommand, ValueEnum};
 use cognate_proto::v1::ReceivedIndex;
 use cognate_worker::control::Request;
 use cognate_worker::enrolment::Identity;
-use cognate_worker::ledger::count::Agreement;
+use cognate_worker::ledger::count::{Agreement, Compared};
 use cognate_worker::ledger::read::{Entries, Verified, verify};
 use cognate_worker::ledger::summary::{Summary, SummaryRow};
 use cognate_worker::ledger::{Entry, Ledger};
@@ -49,7 +49,8 @@ enum LedgerCommand {
   cognate worker ledger verify --config worker.toml
   cognate worker ledger verify --report audit.json --config worker.toml   # was compared what this site sent?
 
-Ends with 1 when an entry was changed, taken out or moved, or the two counts differ.")]
+Ends with 1 when an entry was changed, taken out or moved, or the two counts differ, and with 3 when the coordinator has an earlier state,
+as after a backup was restored.")]
 struct VerifyArgs {
     /// Ask the coordinator over a separate connection if no daemon is running
     #[arg(long)]
@@ -217,6 +218,7 @@ fn compare(out: &mut impl Write, verified: &Verified, received: &[ReceivedIndex]
                 Agreement::Same => "same".to_owned(),
                 Agreement::UnderWay => "under way".to_owned(),
                 Agreement::NotAcknowledged => "not acknowledged".to_owned(),
+                Agreement::Behind => "behind".to_owned(),
                 Agreement::Differs => "DIFFERS".to_owned(),
             },
         ]
@@ -234,6 +236,19 @@ fn compare(out: &mut impl Write, verified: &Verified, received: &[ReceivedIndex]
             "the coordinator has not acknowledged the end of {waiting} indexes, and has what it received of them to the last byte: \
              the next sync sends the rest"
         )?;
+    }
+    let behind = number(Agreement::Behind);
+    if behind > 0 {
+        let missing: u64 = rows.iter().map(Compared::missing_batches).sum();
+        writeln!(
+            out,
+            "the coordinator has an earlier state of {behind} indexes, to the last byte, without {missing} batches that it had acknowledged: \
+             a backup was restored, or it has lost them; the next sync sends the rest"
+        )?;
+        // A restored backup is no alarm. The site cannot tell it from a loss, so a script can tell it from agreement.
+        return Ok(Exit::Incomplete);
+    }
+    if waiting > 0 {
         return Ok(Exit::Complete);
     }
     writeln!(out, "the coordinator received what this site sent, to the last byte")?;

@@ -3,7 +3,7 @@
 use std::path::{Path, PathBuf};
 
 use cognate_integration_tests::proxy::Way;
-use cognate_integration_tests::sandbox::{contents, find, names};
+use cognate_integration_tests::sandbox::{Run, contents, find, names};
 use cognate_integration_tests::tree::{Files, varied};
 use cognate_integration_tests::{Dice, Federation};
 
@@ -133,6 +133,60 @@ fn the_counts_of_the_ledger_are_those_of_the_coordinator() {
     }
     let run = federation.worker("a", &["ledger", "verify", "--coordinator"]);
     assert_ne!(run.code, Some(0), "the coordinator has received more than the ledger says: {run:?}");
+}
+
+#[test]
+fn a_restored_coordinator_is_behind_until_the_next_sync_and_a_ledger_that_differs_is_still_found() {
+    let mut federation = Federation::of(608, 1, 40);
+    let options = ["--chunk-bytes", "80"];
+    let (config, backup) = (federation.coordinator_config(), federation.sandbox.path("backup"));
+    let (config, backup) = (config.to_str().unwrap().to_owned(), backup.to_str().unwrap().to_owned());
+    // Of indexes with batches. That of the office view has none.
+    let verdicts = |run: &Run| -> Vec<String> {
+        let rows = run.text().lines().map(|line| line.split_whitespace().collect::<Vec<_>>());
+        let rows = rows.filter(|row| row.first() == Some(&"kb") && row[3..5] != ["0", "0"]);
+        let mut verdicts: Vec<String> = rows.map(|row| row[7..].join(" ")).collect();
+        verdicts.sort();
+        verdicts
+    };
+    federation.scan(&options).report();
+    federation.sandbox.cognate(["coordinator", "backup", &backup, "--include-ca", "--config", &config]).expect(0);
+    // Since the backup: more batches under the same method, and another method for the first time.
+    std::fs::write(federation.site("a").folder().join("another"), federation.dice.bytes(30_000)).unwrap();
+    federation.sandbox.settle();
+    federation.scan(&options).report();
+    federation.scan(&[]).report();
+    let same = federation.worker("a", &["ledger", "verify", "--coordinator"]).expect(0);
+    assert_eq!(verdicts(&same), ["same", "same"]);
+    federation.stop_coordinator();
+    std::fs::remove_dir_all(federation.coordinator_state()).unwrap();
+    let restore = ["coordinator", "restore", &backup, "--none-revoked", "--config", &config];
+    federation.sandbox.cognate(restore).expect(0);
+    federation.start_coordinator();
+    federation.restart_all();
+    let behind = federation.worker("a", &["ledger", "verify", "--coordinator"]).expect(3);
+    assert_eq!(verdicts(&behind), ["behind", "behind"]);
+    let told = behind.text();
+    assert!(told.contains("an earlier state of 2 indexes, to the last byte, without 2 batches"), "{told}");
+    // By a ledger that has other batches than the coordinator, an earlier state differs all the same.
+    federation.stop("a");
+    let files = ledger_files(federation.site("a").state());
+    let saved: Vec<(PathBuf, Vec<u8>)> =
+        files.iter().map(|path| (path.clone(), std::fs::read(path).unwrap())).collect();
+    files.iter().for_each(|path| std::fs::remove_file(path).unwrap());
+    let other = federation.worker("a", &["ledger", "verify", "--coordinator"]).expect(1);
+    assert_eq!(verdicts(&other), ["DIFFERS"]);
+    saved.iter().for_each(|(path, bytes)| std::fs::write(path, bytes).unwrap());
+    // The next sync under a method sends the rest.
+    federation.start("a");
+    federation.wait_attached("a");
+    federation.scan(&options).report();
+    let half = federation.worker("a", &["ledger", "verify", "--coordinator"]).expect(3);
+    assert_eq!(verdicts(&half), ["behind", "same"]);
+    federation.scan(&[]).report();
+    let same = federation.worker("a", &["ledger", "verify", "--coordinator"]).expect(0);
+    assert_eq!(verdicts(&same), ["same", "same"]);
+    assert!(same.text().contains("the coordinator received what this site sent, to the last byte"));
 }
 
 #[test]

@@ -107,6 +107,16 @@ pub struct Compared {
     pub agreement: Agreement,
 }
 
+impl Compared {
+    /// Batches that the coordinator had acknowledged and does not have.
+    pub fn missing_batches(&self) -> u64 {
+        match self.agreement {
+            Agreement::Behind => self.ledger_batches.saturating_sub(self.coordinator_batches),
+            _ => 0,
+        }
+    }
+}
+
 /// The outcome of the comparison of two counts.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, serde::Serialize)]
 #[serde(rename_all = "kebab-case")]
@@ -117,6 +127,9 @@ pub enum Agreement {
     UnderWay,
     /// The coordinator has the first batches, and no answer came to the seal: the next sync sends the others again.
     NotAcknowledged,
+    /// The coordinator has the first batches, or none, and has acknowledged the others once: it has an earlier state, as after a backup
+    /// was restored. The next sync sends the others again.
+    Behind,
     /// The counts differ.
     Differs,
 }
@@ -211,7 +224,8 @@ impl Indexes {
                 (true, true, _) => Agreement::Same,
                 (true, false, Seal::Open) => Agreement::UnderWay,
                 (true, false, Seal::Sent) => Agreement::NotAcknowledged,
-                _ => Agreement::Differs,
+                (true, false, Seal::Answered) => Agreement::Behind,
+                (false, ..) => Agreement::Differs,
             },
         }
     }

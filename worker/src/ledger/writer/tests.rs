@@ -220,13 +220,13 @@ fn counts_agree_after_batches_were_sent_again() {
     ];
     assert_eq!(agreement(&sent, &received(7, &[1, 4])), Agreement::Same);
     assert_eq!(agreement(&sent, &received(7, &[1, 2])), Agreement::Differs);
-    assert_eq!(agreement(&sent, &received(7, &[1])), Agreement::Differs);
+    assert_eq!(agreement(&sent, &received(7, &[1])), Agreement::Behind);
     assert_eq!(agreement(&sent, &received(7, &[1, 4, 5])), Agreement::Differs);
     assert_eq!(agreement(&sent, &ReceivedIndex { body_bytes: 1, ..received(7, &[1, 4]) }), Agreement::Differs);
     assert_eq!(agreement(&sent[..4], &received(7, &[1])), Agreement::UnderWay);
     assert_eq!(agreement(&sent[..4], &received(7, &[2])), Agreement::Differs);
     let nothing = indexes(&sent).compare(&[]);
-    assert_eq!((nothing.len(), nothing[0].agreement), (1, Agreement::Differs));
+    assert_eq!((nothing.len(), nothing[0].agreement), (1, Agreement::Behind));
     // Without an answer to the seal the coordinator may have less, and nothing that is different.
     let unanswered = &sent[..7];
     assert_eq!(agreement(unanswered, &received(7, &[1])), Agreement::NotAcknowledged);
@@ -234,12 +234,66 @@ fn counts_agree_after_batches_were_sent_again() {
     assert_eq!(agreement(unanswered, &received(7, &[1, 4])), Agreement::Same);
     assert_eq!(agreement(unanswered, &received(7, &[2])), Agreement::Differs);
     assert_eq!(agreement(unanswered, &received(7, &[1, 4, 5])), Agreement::Differs);
-    assert_eq!(agreement(&sent, &received(8, &[1])), Agreement::Differs);
+    let of_another = indexes(&sent).compare(&[received(8, &[1])]);
+    let of_another: Vec<(u64, Agreement)> = of_another.iter().map(|row| (row.epoch, row.agreement)).collect();
+    assert_eq!(of_another, [(7, Agreement::Behind), (8, Agreement::Differs)]);
     // A refusal is no acknowledgement, and neither is the end of a sync that came after it.
     let mut refused = unanswered.to_vec();
     refused.extend([(Kind::Failed, IndexEntry::default()), (Kind::Ended, IndexEntry::default())]);
     assert_eq!(agreement(&refused, &received(7, &[1])), Agreement::NotAcknowledged);
     assert_eq!(agreement(&refused, &received(7, &[2])), Agreement::Differs);
+}
+
+#[test]
+fn a_coordinator_with_an_earlier_state_is_behind_and_one_with_another_state_differs() {
+    let first = [
+        (Kind::Open, batch(7, 0, 0)),
+        (Kind::Batch, batch(7, 1, 1)),
+        (Kind::Batch, batch(7, 2, 2)),
+        (Kind::Batch, batch(7, 3, 3)),
+        (Kind::Seal, batch(7, 3, 0)),
+        (Kind::Ended, IndexEntry::default()),
+    ];
+    let rows = |messages: &[(Kind, IndexEntry)], received: &[ReceivedIndex]| -> Vec<(u64, Agreement, u64)> {
+        let rows = indexes(messages).compare(received);
+        rows.iter().map(|row| (row.epoch, row.agreement, row.missing_batches())).collect()
+    };
+    let behind = |missing: u64| (7, Agreement::Behind, missing);
+    // Every earlier state, down to that of before the first sync.
+    assert_eq!(rows(&first, &[received(7, &[1, 2, 3])]), [(7, Agreement::Same, 0)]);
+    assert_eq!(rows(&first, &[received(7, &[1, 2])]), [behind(1)]);
+    assert_eq!(rows(&first, &[received(7, &[1])]), [behind(2)]);
+    assert_eq!(rows(&first, &[ReceivedIndex { head: vec![0; 32], ..received(7, &[]) }]), [behind(3)]);
+    assert_eq!(rows(&first, &[]), [behind(3)]);
+    // Nothing else is an earlier state: other batches, the same ones in another order, other bytes, more batches, another index.
+    let differs = [(7, Agreement::Differs, 0)];
+    for other in [&[4][..], &[2, 1], &[1, 3], &[1, 2, 4], &[1, 2, 3, 4]] {
+        assert_eq!(rows(&first, &[received(7, other)]), differs, "{other:?}");
+    }
+    assert_eq!(rows(&first, &[ReceivedIndex { body_bytes: 1, ..received(7, &[1, 2]) }]), differs);
+    assert_eq!(rows(&first, &[ReceivedIndex { head: vec![0; 32], ..received(7, &[1, 2]) }]), differs);
+    assert_eq!(rows(&first, &[received(7, &[1, 2, 3]), received(8, &[1])])[1], (8, Agreement::Differs, 0));
+    // The index was started again since. A restored coordinator has the one of before, and nothing of the latest.
+    let mut second = first.to_vec();
+    second.extend([
+        (Kind::Open, batch(8, 0, 0)),
+        (Kind::Batch, batch(8, 1, 5)),
+        (Kind::Seal, batch(8, 1, 0)),
+        (Kind::Ended, IndexEntry::default()),
+    ]);
+    let of_before = [(7, Agreement::Same, 0), (8, Agreement::Behind, 1)];
+    assert_eq!(rows(&second, &[received(7, &[1, 2, 3])]), of_before);
+    assert_eq!(rows(&second, &[received(7, &[1])]), [behind(2), (8, Agreement::Behind, 1)]);
+    assert_eq!(rows(&second, &[received(7, &[4])]), [(7, Agreement::Differs, 0), (8, Agreement::Behind, 1)]);
+    assert_eq!(rows(&second, &[ReceivedIndex { body_bytes: 101, ..received(8, &[5]) }]), [(8, Agreement::Same, 0)]);
+    // The next sync sends the rest, and the counts agree.
+    let mut third = first.to_vec();
+    third.extend([(Kind::Open, batch(7, 0, 0)), (Kind::Batch, batch(7, 2, 4))]);
+    assert_eq!(rows(&third, &[received(7, &[1])]), [(7, Agreement::UnderWay, 0)]);
+    third.push((Kind::Seal, batch(7, 2, 0)));
+    third.push((Kind::Ended, IndexEntry::default()));
+    assert_eq!(rows(&third, &[received(7, &[1, 4])]), [(7, Agreement::Same, 0)]);
+    assert_eq!(rows(&third, &[received(7, &[1])]), [behind(1)]);
 }
 
 #[test]
