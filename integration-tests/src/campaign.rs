@@ -5,6 +5,7 @@
 //! - a revocation that was answered never comes back: neither its site nor its certificate is served again;
 //! - an invitation makes one certificate, and none after a restored backup;
 //! - nothing is restored without an answer to who was revoked since;
+//! - what each site sent is what the coordinator has; only one that was restored since has less, until the next sync under that method;
 //! - a complete scan lacks no document that was there all along, and has none that never was;
 //! - the digest of a scan over folders that did not change is that of a comparison of the same folders in one process;
 //! - once everything is put right, the next scan is complete;
@@ -40,6 +41,8 @@ use small_disk::SmallDisk;
 const SITES: [&str; 4] = ["a", "b", "c", "d"];
 /// Documents that a federation begins with.
 const DOCUMENTS: usize = 60;
+/// The options of scans under each of the methods that the campaign uses.
+const METHODS: [&[&str]; 2] = [&[], &["--chunk-bytes", "80"]];
 /// A scan that takes longer hangs, whatever was done to it.
 const SCAN_MAX: Duration = Duration::from_secs(240);
 /// Sites are attached again within this time of the last fault: their waits grow to two minutes.
@@ -102,6 +105,8 @@ struct Campaign {
     /// A copy of the state of a worker, with the number of its certificate.
     worker_copies: BTreeMap<String, (u64, PathBuf)>,
     excuses: Excuses,
+    /// A backup was restored since all sites synced under every method.
+    is_restored: bool,
     /// Files that were changed while the scan ran.
     touched: BTreeSet<(String, PathBuf)>,
     scans: Vec<String>,
@@ -136,6 +141,7 @@ impl Campaign {
             past_invitations: Vec::new(),
             worker_copies: BTreeMap::new(),
             excuses: Excuses::default(),
+            is_restored: false,
             touched: BTreeSet::new(),
             scans: Vec::new(),
             history: Vec::new(),
@@ -193,7 +199,7 @@ impl Campaign {
         self.wait_back();
         self.spent("sites that come back");
         if !settled {
-            self.check_quiet_scan();
+            self.check_quiet_scan(METHODS[0]);
             self.spent("scans in peace");
         }
         self.check_members();
@@ -211,8 +217,8 @@ impl Campaign {
 
     fn options(&mut self) -> Vec<&'static str> {
         match self.dice.below(10) {
-            0..=5 => vec![],
-            6 | 7 => vec!["--chunk-bytes", "80"],
+            0..=5 => METHODS[0].to_vec(),
+            6 | 7 => METHODS[1].to_vec(),
             8 => vec!["--precision", "coarse"],
             _ => vec!["--min-containment", "0.9"],
         }

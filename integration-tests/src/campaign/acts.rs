@@ -211,6 +211,7 @@ impl Campaign {
         self.federation.sandbox.cognate(words).expect(0);
         self.note(&format!("restored, with {:?} revoked since", backup.revoked_since));
         self.count("restores");
+        self.is_restored = true;
         self.scans.clear();
         self.worker_copies.clear();
         self.federation.start_coordinator();

@@ -1,5 +1,6 @@
 //! Several federations at once, each a lane of rounds.
 
+use std::any::Any;
 use std::fmt::Display;
 use std::io::Write as _;
 use std::panic::{AssertUnwindSafe, catch_unwind};
@@ -80,7 +81,7 @@ impl Plan {
 impl Lane {
     fn run(self, plan: Plan, taken: &AtomicU64) -> Outcome {
         let mut outcome = Outcome::default();
-        let mut campaign = None;
+        let (mut campaign, mut last_round) = (None, plan.first);
         for round in plan.first.. {
             let before = taken.fetch_add(1, Ordering::Relaxed);
             if before >= plan.rounds {
@@ -104,22 +105,31 @@ impl Lane {
             let verdict = if done.is_ok() { "holds" } else { "DOES NOT HOLD" };
             let seconds = began.elapsed().as_secs();
             self.say(&[format!("round {round}, number {} of all: {verdict}, after {seconds} s", before + 1)]);
+            last_round = round;
             if let Err(panic) = done {
-                let text = panic.downcast_ref::<String>().cloned();
-                let text =
-                    text.or_else(|| panic.downcast_ref::<&str>().map(|text| (*text).to_owned())).unwrap_or_default();
-                self.say(&[format!("VIOLATION: {text}"), "the history:".to_owned()]);
-                if let Some(mut broken) = campaign.take() {
-                    broken.show(self, round);
-                    outcome.add(broken.outcome);
-                }
-                outcome.violations.push(Violation { lane: self.number, seed: self.seed, round, text });
+                self.violated(&mut outcome, campaign.take(), round, &*panic);
             }
         }
-        if let Some(last) = campaign {
-            outcome.add(last.outcome);
+        // What a round leaves behind, at the latest the last check of all records finds.
+        if let Some(mut last) = campaign {
+            match catch_unwind(AssertUnwindSafe(|| last.check_records())) {
+                Ok(()) => outcome.add(last.outcome),
+                Err(panic) => self.violated(&mut outcome, Some(last), last_round, &*panic),
+            }
         }
         outcome
+    }
+
+    /// Takes down what does not hold, and prints what led to it.
+    fn violated(self, outcome: &mut Outcome, broken: Option<Campaign>, round: u64, panic: &(dyn Any + Send)) {
+        let text = panic.downcast_ref::<String>().cloned();
+        let text = text.or_else(|| panic.downcast_ref::<&str>().map(|text| (*text).to_owned())).unwrap_or_default();
+        self.say(&[format!("VIOLATION: {text}"), "the history:".to_owned()]);
+        if let Some(mut broken) = broken {
+            broken.show(self, round);
+            outcome.add(broken.outcome);
+        }
+        outcome.violations.push(Violation { lane: self.number, seed: self.seed, round, text });
     }
 
     /// Prints lines together, each with the lane and its seed.
