@@ -31,6 +31,7 @@ use std::path::{Path, PathBuf};
 use std::sync::Mutex;
 use std::sync::atomic::AtomicU64;
 
+use cognate_durable::closing::Closing;
 use cognate_proto::name::ScanId;
 use cognate_proto::v1;
 use tokio::sync::watch;
@@ -53,7 +54,7 @@ const MEMORY_BYTES: u64 = 64 << 20;
 
 /// The open store.
 pub struct Store {
-    db: sled::Db,
+    db: Closing<sled::Db>,
     /// sled's own file: flushing sled does not bring it to the disk, syncing this does.
     db_file: File,
     folder: PathBuf,
@@ -65,21 +66,12 @@ pub struct Store {
     /// The syncs of sled and its file.
     syncs: SharedSync,
     /// In the order of [`Tree::ALL`].
-    trees: [sled::Tree; Tree::ALL.len()],
+    trees: Closing<[sled::Tree; Tree::ALL.len()]>,
     /// The last number of the log; 0: not read yet.
     verdict_count: AtomicU64,
     /// The thread of every record, for tests of who waits for the disk.
     #[cfg(any(test, feature = "harness"))]
     writers: Mutex<Vec<(std::thread::ThreadId, String)>>,
-}
-
-impl Drop for Store {
-    fn drop(&mut self) {
-        // sled syncs its file when it is closed, and panics where that fails. Then it stays open until the process ends.
-        if self.db_file.sync_all().is_err() {
-            std::mem::forget(self.db.clone());
-        }
-    }
 }
 
 /// Disk use of the view.
@@ -147,13 +139,13 @@ impl Store {
     fn open_view(folder: &Path, durable: bool) -> Result<Store, Error> {
         let config = sled::Config::new().path(folder).cache_capacity(MEMORY_BYTES).mode(sled::Mode::LowSpace);
         let open = || -> Result<Store, Error> {
-            let db = config.open()?;
+            let db = Closing::new(config.open()?);
             let store = Store {
                 db_file: File::open(folder.join("db")).map_err(Error::state(folder.join("db")))?,
                 journal: Serial::new(None),
                 syncs: SharedSync::new(),
                 failed: watch::Sender::new(None),
-                trees: open_trees(&db)?,
+                trees: Closing::new(open_trees(&db)?),
                 verdict_count: AtomicU64::new(0),
                 #[cfg(any(test, feature = "harness"))]
                 writers: Mutex::default(),

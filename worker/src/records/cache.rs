@@ -7,10 +7,10 @@ pub(crate) mod known;
 mod open;
 pub(crate) mod rows;
 
-use std::fs::File;
 use std::io;
 use std::path::Path;
 
+use cognate_durable::closing::Closing;
 use cognate_proto::name::RepositoryName;
 use cognate_proto::path::DocumentPath;
 
@@ -26,27 +26,13 @@ const ROWS_PER_WRITE: usize = 4096;
 
 /// The open cache.
 pub(crate) struct Cache {
-    trees: Trees,
-    /// sled's own file.
-    db_file: File,
-}
-
-impl Drop for Cache {
-    fn drop(&mut self) {
-        // sled syncs its file when it is closed, and panics where that fails. Then it stays open until the process ends.
-        if self.db_file.sync_all().is_err() {
-            std::mem::forget(self.trees.db.clone());
-        }
-    }
+    trees: Closing<Trees>,
 }
 
 impl Cache {
     /// Opens the cache in a folder.
     pub(crate) fn open(folder: &Path) -> Result<Cache, SiteError> {
-        let trees = open::open(folder)?;
-        let path = folder.join("db");
-        let db_file = File::open(&path).map_err(|source| SiteError::State { path, source })?;
-        Ok(Cache { trees, db_file })
+        Ok(Cache { trees: open::open(folder)? })
     }
 
     /// Looks up a remembered document. A row that cannot be read counts as missing.

@@ -4,6 +4,8 @@ use std::io;
 use std::panic::AssertUnwindSafe;
 use std::path::{Path, PathBuf};
 
+use cognate_durable::closing::Closing;
+
 use super::rows::{Family, Key, Value as _};
 use crate::error::SiteError;
 
@@ -19,7 +21,7 @@ pub(super) struct Trees {
     pub(super) texts: sled::Tree,
     pub(super) repositories: sled::Tree,
     pub(super) settings: sled::Tree,
-    pub(super) db: sled::Db,
+    pub(super) db: Closing<sled::Db>,
 }
 
 enum OpenError {
@@ -29,7 +31,7 @@ enum OpenError {
 }
 
 /// Opens the database in a folder. A damaged one is moved aside, with a warning, and an empty one takes its place.
-pub(super) fn open(folder: &Path) -> Result<Trees, SiteError> {
+pub(super) fn open(folder: &Path) -> Result<Closing<Trees>, SiteError> {
     let locked = || SiteError::Locked { path: folder.to_owned(), pid: None };
     let trees = match open_trees(folder) {
         Ok(trees) => trees,
@@ -62,18 +64,18 @@ fn check_schema(trees: &Trees, folder: &Path) -> Result<(), SiteError> {
 }
 
 /// Opens sled. Damage shows as an error or as a panic inside sled; both have the same meaning.
-fn open_trees(folder: &Path) -> Result<Trees, OpenError> {
+fn open_trees(folder: &Path) -> Result<Closing<Trees>, OpenError> {
     let config = sled::Config::new().path(folder).cache_capacity(MEMORY_BYTES).mode(sled::Mode::LowSpace);
-    let opened = std::panic::catch_unwind(AssertUnwindSafe(|| -> sled::Result<Trees> {
-        let db = config.open()?;
-        Ok(Trees {
+    let opened = std::panic::catch_unwind(AssertUnwindSafe(|| -> sled::Result<Closing<Trees>> {
+        let db = Closing::new(config.open()?);
+        Ok(Closing::new(Trees {
             documents: db.open_tree(Family::Documents.tree())?,
             inside: db.open_tree(Family::Inside.tree())?,
             texts: db.open_tree(Family::Texts.tree())?,
             repositories: db.open_tree(Family::Repositories.tree())?,
             settings: db.open_tree(Family::Settings.tree())?,
             db,
-        })
+        }))
     }));
     match opened {
         Ok(Ok(trees)) => Ok(trees),
