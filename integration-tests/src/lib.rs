@@ -13,6 +13,7 @@ pub mod brute_force;
 pub mod campaign;
 pub mod canonical;
 pub mod clock;
+pub mod deadline;
 pub mod dice;
 pub mod federation;
 pub mod invitation;

@@ -8,11 +8,12 @@ use std::path::{Path, PathBuf};
 use std::process::{Command, ExitStatus, Stdio};
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::mpsc::{Receiver, channel};
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
 use rustix::process::{Pid, Signal, kill_process};
 use serde_json::Value;
 
+use crate::deadline::Deadline;
 use crate::tree::{self, Files};
 use crate::{binary, canonical};
 
@@ -20,6 +21,9 @@ use crate::{binary, canonical};
 pub const DEADLINE: Duration = Duration::from_secs(60);
 /// The time for a whole comparison, which on a machine that does other work takes as long as a scan.
 const COMPARISON_MAX: Duration = Duration::from_secs(240);
+
+/// Interval in which the end of a process is waited for, between two looks at the deadline.
+const LOOK_INTERVAL: Duration = Duration::from_millis(500);
 
 /// A temporary folder with a seed, which a failing test prints.
 #[derive(Debug)]
@@ -220,8 +224,13 @@ pub struct Running {
 impl Running {
     /// True if the process ends by itself within this time.
     pub fn ends_within(&mut self, wait: Duration) -> bool {
-        if self.status.is_none() {
-            self.status = self.ended.recv_timeout(wait).ok().map(|status| status.unwrap());
+        let mut deadline = Deadline::after(wait);
+        while self.status.is_none() {
+            let left = deadline.left();
+            self.status = self.ended.recv_timeout(left.min(LOOK_INTERVAL)).ok().map(|status| status.unwrap());
+            if left.is_zero() {
+                break;
+            }
         }
         self.status.is_some()
     }
@@ -356,9 +365,9 @@ pub fn wait_until(what: &str, condition: impl FnMut() -> bool) {
 /// Waits for a condition that takes its time.
 #[track_caller]
 pub fn wait_within(deadline: Duration, what: &str, mut condition: impl FnMut() -> bool) {
-    let began = Instant::now();
+    let mut deadline = Deadline::after(deadline);
     while !condition() {
-        assert!(began.elapsed() < deadline, "waited too long until {what}");
+        assert!(!deadline.left().is_zero(), "waited too long until {what}");
         std::thread::sleep(Duration::from_millis(1));
     }
 }

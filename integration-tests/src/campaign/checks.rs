@@ -183,7 +183,7 @@ impl Campaign {
     fn check_ledgers(&mut self) {
         let mut behind = 0;
         for name in self.sites(Standing::Member) {
-            let run = self.federation.worker(&name, &["ledger", "verify", "--coordinator"]);
+            let run = self.verified(&name);
             let text = run.text();
             // A worker that was enrolled again has sent nothing of what the one before it sent, until it syncs under that method.
             let columns = |line: &str| -> Vec<u64> {
@@ -214,7 +214,7 @@ impl Campaign {
         }
         self.is_restored = false;
         for name in self.sites(Standing::Member) {
-            let run = self.federation.worker(&name, &["ledger", "verify", "--coordinator"]).expect(0);
+            let run = self.verified(&name).expect(0);
             let rows: Vec<&str> = run.text().lines().filter(|line| line.trim_start().starts_with("kb ")).collect();
             let all_agree = rows.iter().all(|line| line.ends_with(" same"));
             assert!(
@@ -222,6 +222,20 @@ impl Campaign {
                 "both ends agree after a scan under each method: {run:?}"
             );
         }
+    }
+
+    /// The comparison of a site's ledger with the coordinator's counts. A connection that the network has forgotten shows only when it is
+    /// used, so the daemon may have to connect again first.
+    fn verified(&self, name: &str) -> Run {
+        let mut verified = None;
+        wait_within(BACK_MAX, &format!("{name} asks the coordinator"), || {
+            let run = self.federation.worker(name, &["ledger", "verify", "--coordinator"]);
+            let is_cut_off = run.stderr.contains("the session with the coordinator failed")
+                || run.stderr.contains("not attached to the coordinator");
+            verified = Some(run);
+            !is_cut_off
+        });
+        verified.expect("it was asked")
     }
 
     /// The records at both ends are whole.
