@@ -16,6 +16,7 @@ use tonic_prost::ProstCodec;
 
 use super::*;
 use crate::harness::{Harness, person, site, soon};
+use crate::identity::Operator;
 
 /// Every method that the `.proto` files name.
 fn described() -> BTreeSet<String> {
@@ -62,6 +63,22 @@ fn every_method_is_classified() {
         let of_operators = path.starts_with("/cognate.v1.Operator/");
         assert_eq!(of_operators, matches!(access, Access::Role(_)), "{path}");
     }
+}
+
+#[test]
+fn callers_within_the_process_are_held_to_the_same_table() {
+    let person = |role| Identity::Operator(Operator { name: "anna".parse().unwrap(), role, site: None, party: None });
+    let may = |path: &str, role| check(&format!("/cognate.v1.Operator/{path}"), &person(role));
+    for (path, access) in METHODS {
+        let Access::Role(least) = access else { continue };
+        for role in [Role::Viewer, Role::Analyst, Role::Administrator] {
+            let expected = if i32::from(role) >= i32::from(*least) { Ok(()) } else { Err(Refusal::Role) };
+            assert_eq!(check(path, &person(role)), expected, "{role:?} {path}");
+        }
+        assert_eq!(check(path, &Identity::Anyone), Err(Refusal::NoCertificate), "{path}");
+    }
+    assert_eq!(may("ListEvents", Role::Analyst), Err(Refusal::Role));
+    assert_eq!(may("Nothing", Role::Administrator), Err(Refusal::Method));
 }
 
 #[tokio::test]

@@ -32,6 +32,7 @@ fn the_newest_events_are_read_from_the_last_marks_whatever_their_number() {
     let (_folder, path, mut ends) = journal(&names);
     let reopened = Journal::open(&path, false, |_, _| Ok(())).unwrap();
     assert!(reopened.marks.len() > 3 && reopened.marks[0] == START, "{:?}", reopened.marks);
+    assert!(reopened.marks.windows(2).all(|pair| pair[1].end - pair[0].end >= MARK_BYTES), "{:?}", reopened.marks);
     ends.reverse();
     for (before, count) in
         [(u64::MAX, 1), (u64::MAX, 700), (ends[1000], 1500), (ends[2], 5000), (ends[2999], 3), (0, 1)]
@@ -136,18 +137,124 @@ fn a_journal_without_its_own_head_is_refused_until_it_is_sealed() {
     let head = head::path_of(&path);
     let own = std::fs::read(&head).unwrap();
     let foreign = std::fs::read(head::path_of(&other)).unwrap();
-    for bytes in [None, Some(vec![]), Some(vec![7; own.len()]), Some(foreign)] {
+    let states = [
+        (None, "its head is gone"),
+        (Some(vec![]), "its head is damaged"),
+        (Some(vec![7; own.len()]), "its head is damaged"),
+        (Some(foreign), "were acknowledged"),
+    ];
+    for (bytes, reason) in states {
         let _ = std::fs::remove_file(&head);
         if let Some(bytes) = bytes {
             std::fs::write(&head, bytes).unwrap();
         }
         let error = events(&path).unwrap_err().to_string();
-        assert!(error.contains("--accept-loss"), "{error}");
+        assert!(error.contains("--accept-loss") && error.contains(reason), "{error}");
     }
     let intact = std::fs::read(&path).unwrap();
     std::fs::write(&path, [&intact[..], b"rest"].concat()).unwrap();
     assert_eq!(seal(&path).unwrap(), 4);
     assert_eq!((events(&path).unwrap().len(), std::fs::read(&path).unwrap()), (2, intact));
+}
+
+#[test]
+fn a_refusal_says_how_far_the_journal_can_be_read_and_how_far_it_was_acknowledged() {
+    let names: Vec<_> = ["a", "bb", "ccc"].map(str::to_owned).into();
+    let (_folder, path, ends) = journal(&names);
+    let intact = std::fs::read(&path).unwrap();
+    let refused = |bytes: &[u8]| {
+        std::fs::write(&path, bytes).unwrap();
+        events(&path).unwrap_err().to_string()
+    };
+    let whole = ends[2];
+    let told = refused(&intact[..intact.len() - 1]);
+    assert!(told.contains(&format!("it has {} bytes, and {whole} bytes of it were acknowledged", whole - 1)), "{told}");
+    let mut flipped = intact.clone();
+    *flipped.last_mut().unwrap() ^= 4;
+    let told = refused(&flipped);
+    let expected = format!("a record at byte {} cannot be read, and all up to byte {whole} was acknowledged", ends[1]);
+    assert!(told.contains(&expected), "{told}");
+    // As long, and of another history.
+    let (_other_folder, other, other_ends) =
+        journal(&["a".to_owned(), "xx".to_owned(), "ccc".to_owned(), "d".to_owned()]);
+    assert_eq!(other_ends[2], whole);
+    let told = refused(&std::fs::read(&other).unwrap());
+    assert!(told.contains(&format!("it differs from what its head knows at byte {whole}")), "{told}");
+    // Of one that begins with a checkpoint, the bytes are those of its file.
+    std::fs::write(&path, &intact).unwrap();
+    let mut compacted = Journal::open(&path, false, |_, _| Ok(())).unwrap();
+    compacted.compact(std::iter::empty()).unwrap();
+    compacted.append(&event("after")).unwrap();
+    let (part, end) = (std::fs::read(&path).unwrap(), compacted.position().end);
+    let mut flipped = part.clone();
+    *flipped.last_mut().unwrap() ^= 4;
+    let told = refused(&flipped);
+    assert!(told.contains(&format!("all up to byte {} was acknowledged", part.len())), "{told}");
+    assert!(end > part.len() as u64);
+}
+
+#[test]
+fn a_journal_that_was_read_knows_its_events_its_end_and_if_its_file_goes_on() {
+    let names: Vec<_> = ["a", "bb", "ccc"].map(str::to_owned).into();
+    let (folder, path, ends) = journal(&names);
+    let facts = |path: &Path| {
+        let read = verify(path, |_, _| Ok(())).unwrap();
+        (read.events(), read.at().end, read.file_bytes(), read.has_rest())
+    };
+    assert_eq!(facts(&path), (3, ends[2], ends[2], false));
+    let at = verify(&path, |_, _| Ok(())).unwrap().at();
+    let intact = std::fs::read(&path).unwrap();
+    assert!(ends_at(&path, at).unwrap());
+    assert!(!ends_at(&path, Position { end: ends[1], ..at }).unwrap());
+    assert!(!ends_at(&path, Position { hash: [1; 32], ..at }).unwrap());
+    std::fs::write(&path, [&intact[..], b"rest"].concat()).unwrap();
+    assert_eq!(facts(&path), (3, ends[2], ends[2], true));
+    assert!(!ends_at(&path, at).unwrap(), "its file goes on");
+    // After a compaction, places go on and the file begins again.
+    let mut journal = Journal::open(&path, false, |_, _| Ok(())).unwrap();
+    journal.compact(std::iter::empty()).unwrap();
+    journal.append(&event("after")).unwrap();
+    let file_bytes = path.metadata().unwrap().len();
+    assert_eq!(facts(&path), (1, ends[2] + file_bytes, file_bytes, false));
+    // There is none yet.
+    let none = verify(&folder.path().join("none"), |_, _| Ok(())).unwrap();
+    assert_eq!((none.at(), none.events(), none.has_rest()), (START, 0, false));
+    assert!(none.read_after(Position::default(), |_, _| Ok(())).unwrap());
+    assert!(!none.read_after(at, |_, _| Ok(())).unwrap());
+}
+
+#[test]
+fn a_view_gets_the_events_behind_its_place_and_is_told_of_a_place_that_is_none() {
+    let names: Vec<_> = ["a", "bb", "ccc"].map(str::to_owned).into();
+    let (_folder, path, ends) = journal(&names);
+    let mut places = vec![];
+    let read = verify(&path, |_, at| {
+        places.push(at);
+        Ok(())
+    });
+    let read = read.unwrap();
+    let behind = |place: Position| {
+        let mut count = 0;
+        let is_place = read.read_after(place, |_, _| {
+            count += 1;
+            Ok(())
+        });
+        (is_place.unwrap(), count)
+    };
+    assert_eq!(behind(Position::default()), (true, 3));
+    assert_eq!(behind(places[0]), (true, 2));
+    assert_eq!(behind(places[2]), (true, 0));
+    // No end of a record, an end with another history before it, and one that is further than the journal.
+    for place in [
+        Position { end: ends[0] + 1, ..places[0] },
+        Position { hash: [1; 32], ..places[0] },
+        Position { end: ends[2] + 1, ..places[2] },
+    ] {
+        assert!(!behind(place).0, "{place:?}");
+    }
+    // Damage elsewhere is none of the place.
+    let elsewhere = || Error::Corrupt { path: "elsewhere".into(), detail: String::new() };
+    assert!(matches!(read.read_after(places[0], |_, _| Err(elsewhere())), Err(Error::Corrupt { .. })));
 }
 
 #[test]

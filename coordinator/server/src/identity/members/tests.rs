@@ -130,6 +130,9 @@ fn an_invitation_is_for_one_key_and_an_answer_that_was_lost_is_given_again() {
 #[test]
 fn an_invitation_ends_with_its_time_or_with_the_next_one() {
     let federation = Federation::new();
+    let last_second = federation.invite(&site("rome"));
+    pass(24 * 3600);
+    federation.enroll(&last_second, &key()).unwrap();
     let old = federation.invite(&site("paris"));
     pass(24 * 3600 + 1);
     assert_eq!(refusal(federation.enroll(&old, &key())), Refusal::TokenExpired);
@@ -342,4 +345,90 @@ fn a_federation_is_founded_once_and_an_interrupted_attempt_can_be_repeated() {
     assert_eq!(refusal(members.identify(&peer(&certificate))), Refusal::NotMember);
     use std::os::unix::fs::PermissionsExt as _;
     assert_eq!(std::fs::metadata(&state).unwrap().permissions().mode() & 0o777, 0o700);
+}
+
+#[test]
+fn the_list_has_each_member_with_its_state_and_the_end_of_its_invitation_or_certificate() {
+    let federation = Federation::new();
+    let invitation = federation.invite(&site("paris"));
+    let row = |name: &str, kind| {
+        let rows = federation.members.list(kind).unwrap();
+        rows.into_iter().find(|row| row.membership.as_ref().is_some_and(|one| one.name == name)).unwrap()
+    };
+    let invited = row("paris", MemberKind::Site);
+    assert_eq!((invited.status(), invited.expires), (MemberStatus::Invited, invitation.expires));
+    assert_eq!(invited.key_words, "");
+    let certificate = federation.enroll(&invitation, &key()).unwrap().certificate;
+    let info = CertificateInfo::read(&certificate).unwrap();
+    let active = row("paris", MemberKind::Site);
+    assert_eq!((active.status(), active.expires), (MemberStatus::Active, info.not_after));
+    assert_ne!(active.expires, invited.expires);
+    let told = federation.members.revoke(MemberKind::Site, "rome", "admin").unwrap_err().to_string();
+    assert_eq!(told, "no site `rome`");
+    let told = federation.members.revoke(MemberKind::Operator, "paris", "admin").unwrap_err().to_string();
+    assert_eq!(told, "no operator `paris`");
+    assert!(federation.members.has_site(&"paris".parse().unwrap()).unwrap());
+    assert!(!federation.members.has_site(&"rome".parse().unwrap()).unwrap());
+}
+
+#[test]
+fn a_peer_holds_until_the_last_second_of_its_certificate_and_one_without_for_ever() {
+    let federation = Federation::new();
+    let peer = federation.enrolled(&site("paris"));
+    let PeerInfo::Certificate(info) = &peer else { unreachable!("it has one") };
+    let left = u64::try_from(info.not_after).unwrap() - NOW.with(|now| now.load(Ordering::Relaxed));
+    assert_eq!(federation.members.holds_for(&peer), Some(Duration::from_secs(left + 1)));
+    pass(left);
+    assert_eq!(federation.members.holds_for(&peer), Some(Duration::from_secs(1)));
+    federation.members.identify(&peer).unwrap();
+    pass(1);
+    assert_eq!(federation.members.holds_for(&peer), Some(Duration::ZERO));
+    assert_eq!(refusal(federation.members.identify(&peer)), Refusal::CertificateExpired);
+    assert_eq!(federation.members.holds_for(&PeerInfo::Anonymous), None);
+}
+
+#[test]
+fn a_federation_within_one_process_has_no_authority_and_no_id() {
+    let federation = Federation::new();
+    let members = &federation.members;
+    let authority = CertificateInfo::read(members.authority().unwrap().certificate()).unwrap();
+    assert_eq!(members.authority_expires(), Some(authority.not_after));
+    assert!(members.has_authority());
+    assert_eq!(members.deployment(), members.authority().unwrap().deployment());
+    assert_eq!(members.deployment().len(), 8);
+    let folder = tempfile::tempdir().unwrap();
+    let store = Store::open(&folder.path().join("store"), &folder.path().join("journal"), false).unwrap();
+    let alone = Members::new(Arc::new(store), None, clock, Arc::default());
+    assert!(!alone.has_authority() && alone.authority().is_err());
+    assert_eq!((alone.authority_expires(), alone.deployment()), (None, ""));
+}
+
+#[test]
+fn a_person_is_known_by_name_while_its_certificate_counts() {
+    let federation = Federation::new();
+    let operator = |name: &str| federation.members.operator(name);
+    assert_eq!(refusal(operator("anna")), Refusal::NotMember);
+    let invitation = federation.invite(&person("anna", Role::Analyst));
+    assert_eq!(refusal(operator("anna")), Refusal::NotMember, "an invitation is no membership");
+    let certificate = federation.enroll(&invitation, &key()).unwrap().certificate;
+    let (anna, token_id) = operator("anna").unwrap();
+    assert_eq!((anna.name.as_str(), anna.role, token_id), ("anna", Role::Analyst, invitation.token_id.to_vec()));
+    let info = CertificateInfo::read(&certificate).unwrap();
+    pass(u64::try_from(info.not_after).unwrap() - NOW.with(|now| now.load(Ordering::Relaxed)));
+    operator("anna").unwrap();
+    pass(1);
+    assert_eq!(refusal(operator("anna")), Refusal::NotMember, "its certificate has ended");
+    federation.members.revoke(MemberKind::Operator, "anna", "admin").unwrap();
+    assert_eq!(refusal(operator("anna")), Refusal::Revoked);
+}
+
+#[test]
+fn a_party_that_has_a_site_gets_a_full_name_of_limited_length() {
+    let federation = Federation::new();
+    federation.invite(&v1::Membership { party: "acme".to_owned(), ..site("paris") });
+    let name = |party: &str, full_name: &str| federation.members.name_party(party, full_name, "admin");
+    name("acme", &"x".repeat(FULL_NAME_CHARS_MAX)).unwrap();
+    assert!(matches!(name("acme", &"x".repeat(FULL_NAME_CHARS_MAX + 1)), Err(Error::Invalid(_))));
+    name("acme", "Acme").unwrap();
+    assert!(matches!(name("other", "Other"), Err(Error::UnknownMember(_))));
 }
