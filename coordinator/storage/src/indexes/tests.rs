@@ -409,6 +409,73 @@ fn two_pushes_of_a_site_at_once_share_its_quota() {
 }
 
 #[test]
+fn a_push_sees_what_another_one_of_its_site_has_taken_since_while_it_goes_on_and_when_it_has_ended() {
+    let refused_after = |has_ended: bool| {
+        let fixture = Fixture::new();
+        let indexes = limited(&fixture, SiteQuotas { documents: Some(3), ..SiteQuotas::default() }, 0);
+        let writer = |repository: &str| {
+            indexes.writer(SlotKey { repository: repository.parse().unwrap(), ..key() }, 7, &method()).unwrap()
+        };
+        let (mut first, mut second) = (writer("one"), writer("two"));
+        push(&mut first, 1..=1);
+        first.commit().unwrap();
+        second.commit().unwrap();
+        push(&mut first, 2..=3);
+        first.commit().unwrap();
+        let mut first = Some(first);
+        if has_ended {
+            first = None;
+        }
+        second.commit().unwrap();
+        let (body, digest, _) = batch(1);
+        let refused = matches!(second.batch(1, &digest, &body), Err(Error::Quota(_)));
+        drop(first);
+        refused
+    };
+    assert!(refused_after(false) && refused_after(true));
+}
+
+#[test]
+fn a_push_counts_what_it_takes_in_and_writes_no_run_before_there_is_enough_for_one() {
+    let fixture = Fixture::new();
+    let mut writer = fixture.writer(7);
+    let counts = |writer: &IndexWriter| {
+        let writer::Counts { documents, contents, chunks } = writer.counts();
+        (documents, contents, chunks)
+    };
+    push(&mut writer, 1..=1);
+    let one = counts(&writer);
+    assert!(one.0 > 0 && one.1 > 0 && one.2 > 0, "{one:?}");
+    let bytes = |numbers: std::ops::RangeInclusive<u8>| numbers.map(|number| batch(number).0.len() as u64).sum::<u64>();
+    assert_eq!(writer.uncommitted_bytes(), bytes(1..=1));
+    push(&mut writer, 2..=3);
+    assert_eq!(counts(&writer), (3 * one.0, 3 * one.1, 3 * one.2));
+    assert_eq!(writer.uncommitted_bytes(), bytes(1..=3));
+    // Taken in before: it counts once.
+    push(&mut writer, 3..=3);
+    assert_eq!((counts(&writer).0, writer.uncommitted_bytes()), (3 * one.0, bytes(1..=3)));
+    writer.commit().unwrap();
+    assert_eq!(writer.uncommitted_bytes(), 0);
+    assert_eq!(fixture.store.index(writer.id()).unwrap().unwrap().runs.len(), 0);
+    writer.seal(3, &root(1..=3)).unwrap();
+    let row = fixture.indexes.sealed(&key()).unwrap().unwrap();
+    assert_eq!(fixture.store.index(row.id).unwrap().unwrap().runs.len(), 1);
+}
+
+#[test]
+fn an_index_that_did_not_change_stays_as_large_as_it_was_measured() {
+    let fixture = Fixture::new();
+    let mut writer = fixture.writer(7);
+    push(&mut writer, 1..=4);
+    writer.seal(4, &root(1..=4)).unwrap();
+    let row = || fixture.store.index(fixture.indexes.sealed(&key()).unwrap().unwrap().id).unwrap().unwrap();
+    let first = row();
+    assert!(first.live_bytes > 0 && first.live_bytes == first.measured_bytes, "{first:?}");
+    fixture.writer(7).seal(4, &root(1..=4)).unwrap();
+    assert_eq!((row().live_bytes, row().measured_bytes), (first.live_bytes, first.measured_bytes));
+}
+
+#[test]
 fn an_index_that_takes_too_much_memory_is_read_again_when_a_scan_needs_it() {
     let fixture = Fixture::new();
     let mut index = Index::default();

@@ -90,7 +90,7 @@ fn write(path: &Path, past: Position, state: impl Iterator<Item = Result<What, E
 }
 
 /// Reads the new part back before anything depends on it.
-fn check_written(path: &Path, past: Position, end: Position) -> Result<(), Error> {
+pub(super) fn check_written(path: &Path, past: Position, end: Position) -> Result<(), Error> {
     let mut part = Part::open(path)?;
     part.read(u64::MAX, &mut |_, _| Ok(()))?;
     if part.past() == Some(past) && part.position() == (Position { end: past.end + end.end, ..end }) {

@@ -258,6 +258,34 @@ fn a_view_gets_the_events_behind_its_place_and_is_told_of_a_place_that_is_none()
 }
 
 #[test]
+fn a_part_that_is_not_as_it_was_written_is_noticed() {
+    let names: Vec<_> = ["a", "bb"].map(str::to_owned).into();
+    let (folder, path, ends) = journal(&names);
+    let past = Journal::open(&path, false, |_, _| Ok(())).unwrap().position();
+    assert_eq!(past.end, ends[1]);
+    let mut compacted = Journal::open(&path, false, |_, _| Ok(())).unwrap();
+    compacted.compact(std::iter::empty()).unwrap();
+    let end = Position { end: path.metadata().unwrap().len(), ..compacted.position() };
+    let read_back = |past, end| compact::check_written(&path, past, end);
+    read_back(past, end).unwrap();
+    assert!(read_back(Position { end: past.end + 1, ..past }, end).is_err());
+    assert!(read_back(past, Position { end: end.end + 1, ..end }).is_err());
+    assert!(read_back(past, Position { hash: [1; 32], ..end }).is_err());
+    // A part that was kept, and goes on after its end.
+    let [kept] = &kept_parts(&path).unwrap()[..] else { panic!("one part is kept") };
+    assert_eq!(check_kept(&path, Some(past)).unwrap(), []);
+    let intact = std::fs::read(&kept.path).unwrap();
+    std::fs::write(&kept.path, [&intact[..], b"rest"].concat()).unwrap();
+    let problems = check_kept(&path, Some(past)).unwrap();
+    assert!(problems.len() == 1 && problems[0].1.contains("does not end after"), "{problems:?}");
+    // A file in the place of a folder is no folder that is not there.
+    let no_folder = folder.path().join("other");
+    std::fs::write(no_folder.with_extension("past"), b"a file").unwrap();
+    assert!(kept_parts(&no_folder).is_err());
+    assert!(verify(&path.join("journal"), |_, _| Ok(())).is_err());
+}
+
+#[test]
 fn a_record_that_was_taken_out_or_put_elsewhere_breaks_the_chain() {
     let names: Vec<_> = ["a", "b", "c"].map(str::to_owned).into();
     let (_folder, path, ends) = journal(&names);
