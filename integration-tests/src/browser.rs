@@ -163,10 +163,15 @@ impl Browser {
         (path.file_name().unwrap().to_string_lossy().into_owned(), bytes)
     }
 
-    /// Presses keys wherever the focus is.
+    /// Presses keys wherever the focus is. Behind an open dialog it may be on the page, which takes keys from a keyboard alone.
     #[track_caller]
     pub fn press(&self, keys: &str) {
-        self.act(async |driver| driver.active_element().await?.send_keys(keys).await);
+        self.act(async |driver| match driver.active_element().await?.send_keys(keys).await {
+            Err(error) if matches!(error.as_inner(), WebDriverErrorInner::ElementNotInteractable(_)) => {
+                driver.action_chain().send_keys(keys).perform().await
+            }
+            pressed => pressed,
+        });
     }
 
     // --- Looking

@@ -123,6 +123,14 @@ mod tests {
     }
 
     #[test]
+    fn a_result_is_mapped_as_a_whole_however_large_it_is() {
+        let folder = tempfile::tempdir().unwrap();
+        let report = empty_report(folder.path());
+        let mapped: i64 = report.connection().query_row("PRAGMA mmap_size", [], |row| row.get(0)).unwrap();
+        assert_eq!(mapped, 1 << 40);
+    }
+
+    #[test]
     fn rows_come_in_order_and_two_threads_read_those_of_long_lists() {
         let folder = tempfile::tempdir().unwrap();
         let report = empty_report(folder.path());
