@@ -178,8 +178,11 @@ fn a_refusal_says_how_far_the_journal_can_be_read_and_how_far_it_was_acknowledge
     let (_other_folder, other, other_ends) =
         journal(&["a".to_owned(), "xx".to_owned(), "ccc".to_owned(), "d".to_owned()]);
     assert_eq!(other_ends[2], whole);
-    let told = refused(&std::fs::read(&other).unwrap());
-    assert!(told.contains(&format!("it differs from what its head knows at byte {whole}")), "{told}");
+    let other = std::fs::read(&other).unwrap();
+    for other in [&other[..], &other[..intact.len()]] {
+        let told = refused(other);
+        assert!(told.contains(&format!("it differs from what its head knows at byte {whole}")), "{told}");
+    }
     // Of one that begins with a checkpoint, the bytes are those of its file.
     std::fs::write(&path, &intact).unwrap();
     let mut compacted = Journal::open(&path, false, |_, _| Ok(())).unwrap();
@@ -255,6 +258,30 @@ fn a_view_gets_the_events_behind_its_place_and_is_told_of_a_place_that_is_none()
     // Damage elsewhere is none of the place.
     let elsewhere = || Error::Corrupt { path: "elsewhere".into(), detail: String::new() };
     assert!(matches!(read.read_after(places[0], |_, _| Err(elsewhere())), Err(Error::Corrupt { .. })));
+}
+
+#[test]
+fn a_file_that_is_no_journal_or_one_of_a_newer_version_is_refused_as_what_it_is() {
+    let (_folder, path, _) = journal(&["a".to_owned()]);
+    let intact = std::fs::read(&path).unwrap();
+    let refused = |first: &[u8]| {
+        std::fs::write(&path, [first, &intact[first.len()..]].concat()).unwrap();
+        events(&path).unwrap_err()
+    };
+    let newer = refused(b"cognate journal 2\n");
+    assert!(matches!(newer, Error::OtherVersion { found: 2, known: VERSION, .. }), "{newer}");
+    for first in [&b"cognate journal 0\n"[..], b"cognate journal 1 ", b"another journal 2\n"] {
+        let other = refused(first);
+        assert!(matches!(other, Error::Corrupt { .. }) && other.to_string().contains("it is not a journal"), "{other}");
+    }
+    // Of a part that was kept no head knows the length.
+    std::fs::write(&path, &intact).unwrap();
+    let mut compacted = Journal::open(&path, false, |_, _| Ok(())).unwrap();
+    compacted.compact(std::iter::empty()).unwrap();
+    let [kept] = &kept_parts(&path).unwrap()[..] else { panic!("one part is kept") };
+    std::fs::write(&kept.path, &intact[..5]).unwrap();
+    let problems = check_kept(&path, None).unwrap();
+    assert!(problems.len() == 1 && problems[0].1.contains("it is cut short"), "{problems:?}");
 }
 
 #[test]
