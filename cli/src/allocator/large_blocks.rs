@@ -3,7 +3,7 @@
 //! A scan holds its documents and contents in a few tables and lists. These grow with their number, and are mostly read and written from one
 //! end to the other. In a file that is mapped they are as quick as in memory while there is memory for them, and
 //! the system writes pages of them to the disk while there is not. So neither a scan nor a sync needs more memory than it is given, however
-//! many the documents are ([decision 0053](../../../docs/decisions/0054-large-blocks.md)).
+//! many the documents are ([decision 0053](../../../docs/decisions/0053-large-blocks.md)).
 //!
 //! The file has no name: nobody else opens it, and it is gone with the process. Its place is reserved before a block is used, so that
 //! a full disk is seen here and nowhere else; the block is then in memory after all.

@@ -74,7 +74,7 @@ pub const SCHEMA: &str = "cognate.report/1";
 
 /// The part of a result that is mapped into memory, so all of it. The rest would be read by calls, each page as often as a row of it is
 /// referred to: 84 GB of calls for the digest of a result of 2.5 GB, of which one gibibyte was mapped. `.cargo/config.toml` has the same
-/// number, the most that SQLite allows.
+/// number, the most that `SQLite` allows.
 const MAPPED_BYTES_MAX: u64 = 1 << 40;
 
 /// An open result.
