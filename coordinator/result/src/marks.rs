@@ -1,5 +1,5 @@
 //! Verdicts on a result: the clusters that have one, and if it still holds; and the labels of clusters. They are read from the
-//! tables that [`crate::join`] fills.
+//! tables that `join` fills.
 
 use std::collections::HashSet;
 
