@@ -329,9 +329,8 @@ async fn where_two_clusters_become_one_it_has_the_verdict_under_its_own_id_and_e
     let own = usize::from(shown[0].verdict() == Verdict::Keep);
     assert_eq!(shown[0].subject.as_ref().unwrap().id, rows[own].id);
     let other = [Verdict::Keep, Verdict::Duplicate][own];
-    let last = undo(&coordinator, actions[own]);
+    undo(&coordinator, actions[own]);
     assert_eq!(verdicts(&coordinator, 2).into_iter().map(|(verdict, _)| verdict).collect::<Vec<_>>(), [other]);
-    assert_ne!(last, 0);
     decide(&coordinator, 1, shown[0].verdict(), vec![subject(&rows[own])]);
     assert_eq!(states(&coordinator, 2)[0].verdict(), shown[0].verdict());
 }
