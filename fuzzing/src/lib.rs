@@ -33,6 +33,10 @@ pub const BYTES_MAX: u64 = 1 << 30;
 const INPUTS: u64 = 400;
 /// The longest input that is mutated or kept in memory, in bytes.
 const INPUT_BYTES_MAX: usize = 64 << 10;
+/// The most answers that are told apart, and the bytes of the inputs that are mutated: a reader that repeats its input in its answer has a new one
+/// for each, and would fill the memory.
+const ANSWERS_MAX: usize = 1 << 12;
+const POOL_BYTES_MAX: usize = 64 << 20;
 /// The longest input that is added to a corpus, and how many it has at most.
 const KEPT_BYTES_MAX: usize = 1 << 9;
 const KEPT_MAX: usize = 12;
@@ -93,6 +97,7 @@ impl<T: FnMut(&[u8]) -> String> Run<'_, T> {
         }
         assert!(!self.pool.is_empty(), "{} has nothing to begin with", self.name);
         let mut mutator = Mutator::new(self.seed);
+        let mut pool_bytes: usize = self.pool.iter().map(Vec::len).sum();
         while self.time.map_or(self.inputs < INPUTS, |time| processor_time() - used < time) {
             let mut input = mutator.mutated(&self.pool);
             input.truncate(INPUT_BYTES_MAX);
@@ -103,7 +108,10 @@ impl<T: FnMut(&[u8]) -> String> Run<'_, T> {
                     std::fs::write(folder.join(format!("{kept:02}")), &input).expect("the corpus can be written");
                     kept += 1;
                 }
-                self.pool.push(input);
+                if pool_bytes + input.len() <= POOL_BYTES_MAX {
+                    pool_bytes += input.len();
+                    self.pool.push(input);
+                }
             }
         }
         let grown = resident_bytes().saturating_sub(before);
@@ -146,7 +154,7 @@ impl<T: FnMut(&[u8]) -> String> Run<'_, T> {
             Ok((_, true)) => {
                 panic!("{name}: input {number} of seed {seed} is slow: `{}`", self.keep(input, "slow").display())
             }
-            Ok((answer, false)) => self.answers.insert(shape(&answer)),
+            Ok((answer, false)) => self.answers.len() < ANSWERS_MAX && self.answers.insert(shape(&answer)),
         }
     }
 
@@ -233,6 +241,21 @@ mod tests {
         };
         let (clock, processor) = run(Duration::from_millis(5));
         assert!(processor >= Duration::from_millis(5) && clock > 3 * processor, "{clock:?} {processor:?}");
+    }
+
+    #[test]
+    fn a_reader_that_repeats_its_input_has_no_more_answers_than_are_told_apart() {
+        let mut inputs = 0_u32;
+        let target = |_: &[u8]| {
+            inputs += 1;
+            (0..u32::BITS).map(|bit| if inputs >> bit & 1 == 1 { 'x' } else { 'y' }).collect()
+        };
+        let time = Some(Duration::from_secs(1));
+        let (answers, pool) = (HashSet::new(), vec![]);
+        let run = Run { name: "repeating", time, seed: 1, corpus: None, answers, inputs: 0, pool, target };
+        let ran = run.run(Path::new("/nonexistent"), &[b"made".to_vec()]);
+        assert!(ran.inputs > ANSWERS_MAX as u64, "{ran:?}");
+        assert_eq!(ran.answers, ANSWERS_MAX);
     }
 
     #[test]
