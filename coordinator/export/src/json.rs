@@ -7,7 +7,7 @@ use std::fs::File;
 use std::io::{self, BufWriter, Read as _, Seek as _, SeekFrom, Write};
 use std::ops::Range;
 
-use cognate_result::report::{LongList, Report, RowPart, SCHEMA};
+use cognate_result::report::{ListRow, LongList, Report, SCHEMA};
 use serde::Serialize;
 
 use crate::Error;
@@ -16,7 +16,7 @@ use crate::Error;
 pub(super) fn write(report: &Report, out: &mut impl Write) -> crate::Result<()> {
     let mut scan = report.scan()?;
     let mut lists = Lists::create(report)?;
-    scan.digest = Some(report.digest_and_rows(|part| lists.push(part))?);
+    scan.digest = Some(report.digest_and_rows(|row| lists.push(row))?);
     write!(out, "{{\"schema\":\"{SCHEMA}\",\n\"scan\":")?;
     serde_json::to_writer(&mut *out, &scan)?;
     write!(out, ",\n\"sites\":")?;
@@ -107,17 +107,13 @@ impl Lists {
         }
     }
 
-    fn push(&mut self, RowPart { list, begins, bytes }: RowPart<'_>) -> crate::Result<()> {
+    fn push(&mut self, ListRow { list, bytes }: ListRow<'_>) -> crate::Result<()> {
         let begun = self.places.last().is_some_and(|(last, _)| *last == list);
         if !begun {
             let end = self.places.last().map_or(0, |(_, place)| place.end);
             self.places.push((list, end..end));
         }
-        let separator: &[u8] = match (begins, begun) {
-            (false, _) => b"",
-            (true, false) => b"\n",
-            (true, true) => b",\n",
-        };
+        let separator: &[u8] = if begun { b",\n" } else { b"\n" };
         let written = self.file.write_all(separator).and_then(|()| self.file.write_all(bytes));
         written.map_err(|source| self.failed(source))?;
         if let Some((_, place)) = self.places.last_mut() {

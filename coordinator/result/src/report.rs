@@ -48,7 +48,7 @@ mod verdicts;
 mod viewer;
 
 pub use aligned::AlignmentRow;
-pub use canonical::{LongList, RowPart, json_digest};
+pub use canonical::{ListRow, LongList, json_digest};
 pub use chosen::{Choice, VerdictWanted};
 pub use cognate_analysis::alignment::Alignment;
 pub use documents::DocumentFilter;
@@ -116,6 +116,8 @@ impl Report {
         let connection = Connection::open_with_flags(path, flags).map_err(failed)?;
         // A result is read nearly whole, and its rows refer to each other: mapped, its pages need not be copied.
         connection.pragma_update(None, "mmap_size", MAPPED_BYTES_MAX).map_err(failed)?;
+        // Nobody writes to a result. The lock of its first reading is kept: otherwise each of many thousand small queries takes it again.
+        connection.pragma_update(Some("main"), "locking_mode", "EXCLUSIVE").map_err(failed)?;
         // Prepared statements must stay cached: without this, each cluster's queries were prepared again for its number.
         connection.set_db_config(DbConfig::SQLITE_DBCONFIG_ENABLE_QPSG, true).map_err(failed)?;
         let format: String = connection.query_row("SELECT schema FROM scan", [], |row| row.get(0)).map_err(failed)?;

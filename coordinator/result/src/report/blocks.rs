@@ -1,6 +1,7 @@
-//! Long lists read by two threads, block by block: one reads ahead, and the other, which hands the rows over, reads a block itself
-//! where the first has not begun it.
+//! Long lists read by two threads, block by block. Each takes the next block that neither has begun; one of them hands the blocks over in
+//! their order, and reads others while it waits for the one that is due.
 
+use std::collections::BTreeMap;
 use std::ops::Range;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::mpsc::sync_channel;
@@ -13,46 +14,52 @@ use crate::error::Error;
 const BLOCK: usize = 256;
 /// Lists of fewer blocks are read by one thread.
 const BLOCKS_MIN: usize = 4;
-/// The blocks that wait to be handed over.
-const BLOCKS_AHEAD: usize = 2;
+/// The blocks of either thread that wait to be handed over.
+const BLOCKS_AHEAD: usize = 4;
 
 impl Report {
-    /// Hands over the rows that have these numbers, in their order: `read` reads those of a block.
+    /// Hands over the rows that have these numbers, in their order, in blocks of neighbours: `read` reads a block.
     pub(super) fn in_blocks<T: Send, E: From<Error>>(
         &self,
         numbers: Range<i64>,
-        read: impl Fn(&Report, Range<i64>) -> Result<Vec<T>, Error> + Sync,
+        read: impl Fn(&Report, Range<i64>) -> Result<T, Error> + Sync,
         each: &mut impl FnMut(T) -> Result<(), E>,
     ) -> Result<(), E> {
         let starts: Vec<i64> = numbers.clone().step_by(BLOCK).collect();
         let block = |number: usize| starts[number]..numbers.end.min(starts[number] + BLOCK as i64);
         // A part of a report is made of temporary tables, which no other connection sees.
         if self.is_part() || starts.len() <= BLOCKS_MIN {
-            return (0..starts.len())
-                .try_for_each(|number| read(self, block(number))?.into_iter().try_for_each(&mut *each));
+            return (0..starts.len()).try_for_each(|number| each(read(self, block(number))?));
         }
         let again = self.again()?;
-        // The blocks that were begun, by either thread.
-        let begun = AtomicUsize::new(1);
+        let begun = AtomicUsize::new(0);
         thread::scope(|scope| {
             let (sender, receiver) = sync_channel(BLOCKS_AHEAD);
-            let (begun, block, read, count) = (&begun, &block, &read, starts.len());
+            let (next, block, read, count) = (|| begun.fetch_add(1, Ordering::Relaxed), &block, &read, starts.len());
+            let others = next.clone();
             scope.spawn(move || {
                 loop {
-                    let number = begun.fetch_add(1, Ordering::Relaxed);
+                    let number = others();
                     // Nobody receives any more once there was a failure.
-                    if number >= count || sender.send(read(&again, block(number))).is_err() {
+                    if number >= count || sender.send((number, read(&again, block(number)))).is_err() {
                         return;
                     }
                 }
             });
-            for number in 0..count {
-                let is_free = begun.compare_exchange(number, number + 1, Ordering::Relaxed, Ordering::Relaxed).is_ok();
-                let rows = match number == 0 || is_free {
-                    true => read(self, block(number)),
-                    false => receiver.recv().expect("the other thread sends every block that it begins"),
+            let mut waiting = BTreeMap::new();
+            for due in 0..count {
+                let rows = loop {
+                    waiting.extend(receiver.try_iter());
+                    if let Some(rows) = waiting.remove(&due) {
+                        break rows?;
+                    }
+                    let own = if waiting.len() < BLOCKS_AHEAD { next() } else { count };
+                    waiting.extend(match own < count {
+                        true => Some((own, read(self, block(own)))),
+                        false => Some(receiver.recv().expect("the other thread sends every block that it begins")),
+                    });
                 };
-                rows?.into_iter().try_for_each(&mut *each)?;
+                each(rows)?;
             }
             Ok(())
         })
@@ -81,7 +88,7 @@ impl Report {
 }
 
 #[cfg(test)]
-mod tests {
+pub(super) mod tests {
     use std::collections::HashSet;
     use std::sync::Mutex;
     use std::thread::ThreadId;
@@ -91,12 +98,22 @@ mod tests {
     use super::*;
 
     fn empty_report(folder: &std::path::Path) -> Report {
+        report_with(folder, |_| {})
+    }
+
+    /// A report of nothing but what is written here.
+    pub(in crate::report) fn report_with(
+        folder: &std::path::Path,
+        write: impl FnOnce(&rusqlite::Connection),
+    ) -> Report {
         let path = folder.join("result.sqlite");
         let tables = format!(
             "CREATE TABLE scan (schema); INSERT INTO scan VALUES ('{FORMAT}');
              CREATE TABLE layer (number, view); CREATE TABLE root (id, party, site, place);"
         );
-        rusqlite::Connection::open(&path).unwrap().execute_batch(&tables).unwrap();
+        let connection = rusqlite::Connection::open(&path).unwrap();
+        connection.execute_batch(&tables).unwrap();
+        write(&connection);
         Report::open(&path).unwrap()
     }
 
@@ -112,11 +129,11 @@ mod tests {
             }
             match block.contains(&fails_at) {
                 true => Err(Error::Invalid("damaged".to_owned())),
-                false => Ok(block.collect()),
+                false => Ok(block),
             }
         };
-        let outcome = report.in_blocks(numbers.clone(), read, &mut |row| {
-            rows.push(row);
+        let outcome = report.in_blocks(numbers.clone(), read, &mut |block| {
+            rows.extend(block);
             Ok::<_, Error>(())
         });
         (rows, outcome.is_ok(), readers.into_inner().unwrap().len())
@@ -149,8 +166,8 @@ mod tests {
             let (rows, is_complete, _) = read_until(&report, 0..5000, fails_at, 2);
             assert!(!is_complete && rows.into_iter().eq(0..fails_at / 256 * 256), "{fails_at}");
         }
-        let mut left = 700;
-        let outcome = report.in_blocks(0..5000, |_, block| Ok(block.collect()), &mut |_: i64| {
+        let mut left = 7;
+        let outcome = report.in_blocks(0..5000, |_, block| Ok(block), &mut |_: Range<i64>| {
             left -= 1;
             if left == 0 { Err(Error::Invalid("no room".to_owned())) } else { Ok(()) }
         });

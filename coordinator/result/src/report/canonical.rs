@@ -1,6 +1,7 @@
 //! The canonical form of a report, and its digest, taken while the rows stream.
 
 use std::io::Write as _;
+use std::ops::Range;
 use std::path::Path;
 
 use serde::Serialize;
@@ -9,10 +10,8 @@ use serde_json::Value;
 use super::{ClusterSection, IdenticalSet, Order, Report, SCHEMA, ScanSection};
 use crate::error::Error;
 
-/// The buffer before the hash, which takes many blocks side by side, and the longest part of a row.
+/// The buffer before the hash, which takes many blocks side by side.
 const BUFFER_BYTES: usize = 1 << 16;
-/// Nearly all rows are no longer.
-const ROW_BYTES: usize = 1 << 12;
 
 /// The lists of a report that may be long, in the order in which the digest takes them.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -29,14 +28,12 @@ pub enum LongList {
     Unread,
 }
 
-/// A part of a row of a list: of most rows, all.
+/// A row of a list, as the object that it is in a report as JSON.
 #[derive(Clone, Copy, Debug)]
-pub struct RowPart<'a> {
+pub struct ListRow<'a> {
     /// The list.
     pub list: LongList,
-    /// True if the row begins here.
-    pub begins: bool,
-    /// The next bytes of the row, which is an object of JSON.
+    /// The object.
     pub bytes: &'a [u8],
 }
 
@@ -54,7 +51,7 @@ impl Report {
     /// Fails if the file cannot be read, or `each` fails.
     pub fn digest_and_rows<E: From<Error>>(
         &self,
-        mut each: impl FnMut(RowPart<'_>) -> Result<(), E>,
+        mut each: impl FnMut(ListRow<'_>) -> Result<(), E>,
     ) -> Result<String, E> {
         let mut hasher = blake3::Hasher::new();
         self.in_order(Order::Names, || self.write_canonical(&mut hasher, &mut each))?;
@@ -65,7 +62,7 @@ impl Report {
     fn write_canonical<E: From<Error>>(
         &self,
         out: &mut impl std::io::Write,
-        each: &mut impl FnMut(RowPart<'_>) -> Result<(), E>,
+        each: &mut impl FnMut(ListRow<'_>) -> Result<(), E>,
     ) -> Result<(), E> {
         let path = &self.path;
         let mut out = Canonical { out: std::io::BufWriter::with_capacity(BUFFER_BYTES, out), path };
@@ -84,15 +81,14 @@ impl Report {
         }
         out.text("\"clusters\":[");
         let mut list = List::new(LongList::Clusters);
-        self.clusters(|mut row| {
-            let (verdict, tags) = (row.verdict.take(), std::mem::take(&mut row.tags));
-            let assignee = std::mem::take(&mut row.assignee);
-            if verdict.is_none() && tags.is_empty() && assignee.is_empty() {
-                return out.row(&mut list, &row, each);
-            }
-            out.row(&mut list, &row, &mut |_| Ok::<(), E>(()))?;
-            parts(LongList::Clusters, &ClusterSection { verdict, tags, assignee, ..row }, path, each)
-        })?;
+        for view in 0..self.views.len() {
+            let read = |report: &Report, block: Range<i64>| {
+                let mut rows = Rows::default();
+                report.clusters_in(view, block, |row| rows.cluster(row, path))?;
+                Ok(rows)
+            };
+            self.in_blocks(self.cluster_numbers(view)?, read, &mut |rows| out.rows(&mut list, &rows, each))?;
+        }
         out.text("],\"folders\":[");
         list = List::new(LongList::Folders);
         self.folders(|row| out.row(&mut list, &row, each))?;
@@ -103,12 +99,16 @@ impl Report {
         }
         out.text(",\"identical\":[");
         list = List::new(LongList::Identical);
-        self.identical(|mut row| match row.verdict.take() {
-            None => out.row(&mut list, &row, each),
-            verdict => {
-                out.row(&mut list, &row, &mut |_| Ok::<(), E>(()))?;
-                parts(LongList::Identical, &IdenticalSet { verdict, ..row }, path, each)
-            }
+        let read = |report: &Report, block: Range<i64>| {
+            let mut rows = Rows::default();
+            report.identical_in(block, &mut |row| rows.identical(row, path))?;
+            Ok(rows)
+        };
+        self.in_blocks(self.identical_numbers()?, read, &mut |rows| out.rows(&mut list, &rows, each))?;
+        self.messages_where("", &mut |row| {
+            let mut rows = Rows::default();
+            rows.identical(row, path)?;
+            out.rows(&mut list, &rows, each)
         })?;
         out.text("],\"overlap\":");
         out.value(&self.overlap()?)?;
@@ -208,91 +208,80 @@ impl<W: std::io::Write> Canonical<'_, W> {
         &mut self,
         list: &mut List,
         value: &impl Serialize,
-        each: &mut impl FnMut(RowPart<'_>) -> Result<(), E>,
+        each: &mut impl FnMut(ListRow<'_>) -> Result<(), E>,
     ) -> Result<(), E> {
-        if std::mem::replace(&mut list.begun, true) {
-            self.text(",");
+        let mut rows = Rows::default();
+        rows.push(value, self.path)?;
+        self.rows(list, &rows, each)
+    }
+
+    /// Writes rows, and hands them over.
+    fn rows<E: From<Error>>(
+        &mut self,
+        list: &mut List,
+        rows: &Rows,
+        each: &mut impl FnMut(ListRow<'_>) -> Result<(), E>,
+    ) -> Result<(), E> {
+        for row in &rows.rows {
+            if std::mem::replace(&mut list.begun, true) {
+                self.text(",");
+            }
+            self.out.write_all(&rows.bytes[row.canonical.clone()]).map_err(Error::state(self.path))?;
+            each(ListRow { list: list.list, bytes: &rows.bytes[row.shown.clone()] })?;
         }
-        let (out, path) = (&mut self.out, self.path);
-        parts(list.list, value, path, &mut |part: RowPart<'_>| {
-            out.write_all(part.bytes).map_err(Error::state(path))?;
-            each(part)
-        })
+        Ok(())
     }
 }
 
-/// Hands a row over, part by part: a cluster may be long.
-fn parts<E: From<Error>>(
-    list: LongList,
-    value: &impl Serialize,
-    path: &Path,
-    each: &mut impl FnMut(RowPart<'_>) -> Result<(), E>,
-) -> Result<(), E> {
-    let mut out = Parts { list, begins: true, bytes: Vec::with_capacity(ROW_BYTES), each, failure: None };
-    match serde_json::to_writer(&mut out, value) {
-        Ok(()) => out.hand_over(),
-        Err(error) => Err(out.failure.take().unwrap_or_else(|| Error::state(path)(error.into()).into())),
-    }
-}
-
-struct Parts<'a, F, E> {
-    list: LongList,
-    begins: bool,
+/// Rows as JSON, written by the thread that read them: so the work is shared, and what it allocates for a row does not go to another thread.
+#[derive(Default)]
+struct Rows {
     bytes: Vec<u8>,
-    each: &'a mut F,
-    failure: Option<E>,
+    rows: Vec<RowPlace>,
 }
 
-impl<F: FnMut(RowPart<'_>) -> Result<(), E>, E> Parts<'_, F, E> {
-    fn hand_over(&mut self) -> Result<(), E> {
-        let begins = std::mem::replace(&mut self.begins, false);
-        (self.each)(RowPart { list: self.list, begins, bytes: &self.bytes })?;
-        self.bytes.clear();
+/// The places of a row.
+struct RowPlace {
+    /// What the digest is taken of.
+    canonical: Range<usize>,
+    /// What is handed over: the same, if nobody decided on it.
+    shown: Range<usize>,
+}
+
+impl Rows {
+    fn push(&mut self, row: &impl Serialize, path: &Path) -> Result<(), Error> {
+        let place = self.write(row, path)?;
+        self.rows.push(RowPlace { canonical: place.clone(), shown: place });
         Ok(())
     }
-}
 
-impl<F: FnMut(RowPart<'_>) -> Result<(), E>, E> std::io::Write for Parts<'_, F, E> {
-    fn write(&mut self, bytes: &[u8]) -> std::io::Result<usize> {
-        if self.bytes.len() + bytes.len() > BUFFER_BYTES
-            && let Err(failure) = self.hand_over()
-        {
-            self.failure = Some(failure);
-            return Err(std::io::ErrorKind::Other.into());
+    /// Adds a row on which somebody decided, without the decision and with it.
+    fn push_decided(&mut self, bare: &impl Serialize, decided: &impl Serialize, path: &Path) -> Result<(), Error> {
+        let canonical = self.write(bare, path)?;
+        let shown = self.write(decided, path)?;
+        self.rows.push(RowPlace { canonical, shown });
+        Ok(())
+    }
+
+    fn write(&mut self, row: &impl Serialize, path: &Path) -> Result<Range<usize>, Error> {
+        let start = self.bytes.len();
+        serde_json::to_writer(&mut self.bytes, row).map_err(|error| Error::state(path)(error.into()))?;
+        Ok(start..self.bytes.len())
+    }
+
+    fn cluster(&mut self, row: ClusterSection, path: &Path) -> Result<(), Error> {
+        if row.verdict.is_none() && row.tags.is_empty() && row.assignee.is_empty() {
+            return self.push(&row, path);
         }
-        self.bytes.extend_from_slice(bytes);
-        Ok(bytes.len())
+        let bare = ClusterSection { verdict: None, tags: Vec::new(), assignee: String::new(), ..row.clone() };
+        self.push_decided(&bare, &row, path)
     }
 
-    fn flush(&mut self) -> std::io::Result<()> {
-        Ok(())
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn a_long_row_is_handed_over_in_parts_and_the_first_failure_ends_it() {
-        let row: Vec<String> = (0..3).map(|_| "x".repeat(BUFFER_BYTES / 2)).collect();
-        let mut taken: Vec<(bool, Vec<u8>)> = Vec::new();
-        let mut take = |part: RowPart<'_>| {
-            taken.push((part.begins, part.bytes.to_owned()));
-            Ok::<(), Error>(())
-        };
-        parts(LongList::Unread, &row, Path::new("result"), &mut take).unwrap();
-        assert!(taken.len() > 1);
-        assert!(
-            taken
-                .iter()
-                .enumerate()
-                .all(|(place, (begins, bytes))| { *begins == (place == 0) && bytes.len() <= BUFFER_BYTES })
-        );
-        let all: Vec<u8> = taken.into_iter().flat_map(|(_, bytes)| bytes).collect();
-        assert_eq!(all, serde_json::to_vec(&row).unwrap());
-        let mut fail = |_: RowPart<'_>| Err::<(), _>(Error::Invalid("no room".to_owned()));
-        let failure = parts(LongList::Unread, &row, Path::new("result"), &mut fail).unwrap_err();
-        assert!(matches!(failure, Error::Invalid(why) if why == "no room"));
+    fn identical(&mut self, row: IdenticalSet, path: &Path) -> Result<(), Error> {
+        if row.verdict.is_none() {
+            return self.push(&row, path);
+        }
+        let bare = IdenticalSet { verdict: None, ..row.clone() };
+        self.push_decided(&bare, &row, path)
     }
 }

@@ -91,8 +91,7 @@ impl Groups {
         let mut rows = statement.query([])?;
         while let Some(row) = rows.next()? {
             let (cluster, name, representative): (i64, String, i64) = (row.get(0)?, row.get(1)?, row.get(2)?);
-            let members = report.members(cluster)?;
-            let links = report.links(cluster, &members)?;
+            let (members, links) = report.members_and_links(cluster)?;
             let mut similarity: HashMap<i64, Option<Ratio>> = HashMap::new();
             for link in links {
                 let (a, b) = (members[link.a].content, members[link.b].content);

@@ -183,8 +183,7 @@ impl Report {
     /// that begins with the strongest link.
     pub fn route(&self, cluster: i64, from: i64, to: i64) -> Result<Option<Route>, Error> {
         let read = || -> rusqlite::Result<Option<Route>> {
-            let members = self.members(cluster)?;
-            let links = self.links(cluster, &members)?;
+            let (members, links) = self.members_and_links(cluster)?;
             let place = |content: i64| members.iter().position(|member| member.content == content);
             let (Some(from), Some(to)) = (place(from), place(to)) else { return Ok(None) };
             let way = shortest(&links, from, to);

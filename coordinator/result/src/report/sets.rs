@@ -11,18 +11,30 @@ impl Report {
     /// The identical sets: those of the same bytes, whose copies waste most of them first, then those of the same text, then
     /// those that are the same message.
     pub fn identical<E: From<Error>>(&self, mut each: impl FnMut(IdenticalSet) -> Result<(), E>) -> Result<(), E> {
-        let numbers = self.numbers("SELECT min(identical), max(identical) FROM content WHERE identical IS NOT NULL")?;
         let read = |report: &Report, block: Range<i64>| {
             let mut sets = Vec::new();
-            let condition = format!("c.identical >= {} AND c.identical < {}", block.start, block.end);
-            report.identical_where(&condition, &mut |set| {
+            report.identical_in(block, &mut |set| {
                 sets.push(set);
-                Ok::<_, Error>(())
+                Ok(())
             })?;
             Ok(sets)
         };
-        self.in_blocks(numbers, read, &mut each)?;
+        self.in_blocks(self.identical_numbers()?, read, &mut |sets| sets.into_iter().try_for_each(&mut each))?;
         self.messages_where("", &mut each)
+    }
+
+    /// The numbers of the sets of the same bytes and of the same text.
+    pub(super) fn identical_numbers(&self) -> Result<Range<i64>, Error> {
+        self.numbers("SELECT min(identical), max(identical) FROM content WHERE identical IS NOT NULL")
+    }
+
+    /// The sets with these numbers.
+    pub(super) fn identical_in(
+        &self,
+        numbers: Range<i64>,
+        each: &mut impl FnMut(IdenticalSet) -> Result<(), Error>,
+    ) -> Result<(), Error> {
+        self.identical_where(&format!("c.identical >= {} AND c.identical < {}", numbers.start, numbers.end), each)
     }
 
     /// The identical sets of a tier but those that are one document at the same place in each of several repositories.
@@ -68,7 +80,7 @@ impl Report {
         self.sets(&sql, |row| Ok((self.tier(row.get(9)?), self.view(row.get(9)?))), each)
     }
 
-    fn messages_where<E: From<Error>>(
+    pub(super) fn messages_where<E: From<Error>>(
         &self,
         condition: &str,
         each: &mut impl FnMut(IdenticalSet) -> Result<(), E>,

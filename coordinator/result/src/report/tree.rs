@@ -1,5 +1,7 @@
 //! What became of the documents of one of two repositories, folder by folder.
 
+use std::ops::Range;
+
 use rusqlite::params;
 
 use super::{Report, path_of};
@@ -69,6 +71,7 @@ impl Report {
             alone("t"),
             alone("u")
         );
+        let listed = if self.views.len() == 1 { "t.id" } else { "d.id" };
         let sql = format!(
             "SELECT CASE instr(rest, x'2f') WHEN 0 THEN rest ELSE substr(rest, 1, instr(rest, x'2f')) END AS name,
                     sum(fate = 0), sum(fate = 1), sum(fate = 2), sum(fate = 3), max(CASE fate WHEN 2 THEN partner END)
@@ -77,15 +80,16 @@ impl Report {
                           WHEN t.partner_in_place OR {rewritten} THEN 1
                           WHEN t.partner_in_place IS NOT NULL THEN 2
                           WHEN t.status NOT IN ({NOTHING}) THEN 3 END AS fate, t.partner AS partner
-                   FROM {} AND t.root = ?1 AND t.path >= ?2 AND substr(t.path, 1, ?3 - 1) = ?2)
+                   FROM {} AND {listed} >= ?1 AND {listed} < ?2)
              WHERE fate IS NOT NULL GROUP BY name ORDER BY name LIMIT {}",
             self.fated(),
             ENTRIES_MAX + 1
         );
+        let numbers = self.numbers_below(root, folder)?;
         let read = || -> rusqlite::Result<Vec<TreeEntry>> {
             let mut statement = self.connection.prepare_cached(&sql)?;
             let start = i64::try_from(folder.len()).unwrap_or(i64::MAX - 1) + 1;
-            let mut rows = statement.query(params![root, folder, start])?;
+            let mut rows = statement.query(params![numbers.start, numbers.end, start])?;
             let mut entries = Vec::new();
             while let Some(row) = rows.next()? {
                 let bytes: Vec<u8> = row.get(0)?;
@@ -112,5 +116,77 @@ impl Report {
         let is_more = entries.len() > ENTRIES_MAX;
         entries.truncate(ENTRIES_MAX);
         Ok((entries, is_more))
+    }
+
+    /// The numbers of the documents below a folder of a repository. Documents are numbered in the order of their repositories and paths, so that
+    /// they stand next to each other: nobody looks through all documents for those of each folder.
+    fn numbers_below(&self, root: i64, folder: &[u8]) -> Result<Range<i64>, Error> {
+        // The first path after all that begin with the folder: its last byte is one more.
+        let after = match folder.iter().rposition(|byte| *byte < u8::MAX) {
+            None => (root + 1, Vec::new()),
+            Some(last) => (root, [&folder[..last], &[folder[last] + 1]].concat()),
+        };
+        // Asked for both at once, SQLite goes through all.
+        let all = self.numbers("SELECT (SELECT min(id) FROM document), (SELECT max(id) FROM document)")?;
+        let read = || Ok(self.first_number(&all, (root, folder))?..self.first_number(&all, (after.0, &after.1))?);
+        read().map_err(|error| self.failed(error))
+    }
+
+    /// The number of the first document at this place or after it; one more than all, if there is none.
+    fn first_number(&self, all: &Range<i64>, place: (i64, &[u8])) -> rusqlite::Result<i64> {
+        let mut statement =
+            self.connection.prepare_cached("SELECT root, path FROM document WHERE id >= ? ORDER BY id LIMIT 1")?;
+        let Range { mut start, mut end } = all.clone();
+        while start < end {
+            let middle = start + (end - start) / 2;
+            let is_before =
+                statement.query_row([middle], |row| Ok((row.get(0)?, row.get_ref(1)?.as_blob()?) < place))?;
+            if is_before { start = middle + 1 } else { end = middle }
+        }
+        Ok(start)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_numbers_below_a_folder_are_those_of_a_naive_search_for_any_paths() {
+        let names: [&[u8]; 12] = [
+            b"a",
+            b"a/",
+            b"a/b",
+            b"a/b/c",
+            b"a/b/d",
+            b"a/b0",
+            b"a/bb/c",
+            b"a0",
+            b"a0/x",
+            b"b/a",
+            b"\xff/\xff",
+            b"\xff0",
+        ];
+        // Numbers may have gaps, and repositories any paths.
+        let mut rows: Vec<(i64, &[u8])> = Vec::new();
+        for (root, step) in [(0, 1), (1, 5), (2, 2)] {
+            rows.extend(names.iter().step_by(step).map(|path| (root, *path)));
+        }
+        let folder = tempfile::tempdir().unwrap();
+        let report = super::super::blocks::tests::report_with(folder.path(), |writer| {
+            writer.execute_batch("CREATE TABLE document (id INTEGER PRIMARY KEY, root, path)").unwrap();
+            for (place, (root, path)) in rows.iter().enumerate() {
+                let number = 3 * i64::try_from(place).unwrap();
+                writer.execute("INSERT INTO document VALUES (?, ?, ?)", params![number, root, path]).unwrap();
+            }
+        });
+        let folders: [&[u8]; 11] =
+            [b"", b"a/", b"a/b/", b"a/bb/", b"a0/", b"b/", b"b/a/", b"c/", b"\xff/", b"\xff/\xff", b"\xff"];
+        for (root, below) in (0..4).flat_map(|root| folders.map(|below| (root, below))) {
+            let numbers = report.numbers_below(root, below).unwrap();
+            let found = (0..rows.len()).filter(|place| numbers.contains(&(3 * i64::try_from(*place).unwrap())));
+            let naive = (0..rows.len()).filter(|place| rows[*place].0 == root && rows[*place].1.starts_with(below));
+            assert!(found.eq(naive), "{root} {below:?}");
+        }
     }
 }
