@@ -214,7 +214,11 @@ impl Intake {
         if let Error::Storage(cognate_storage::Error::Quota(reason)) = &error {
             self.push.sessions.refuse(self.push.assignment, reason);
         }
-        tracing::warn!(site = %self.push.site, %error, "a push was refused");
+        // A session that ends ends its pushes: that is no fault of anybody's.
+        match &error {
+            Error::Stale(_) => tracing::info!(site = %self.push.site, %error, "a push has ended with its session"),
+            _ => tracing::warn!(site = %self.push.site, %error, "a push was refused"),
+        }
         (None, Some(Err(error.into())))
     }
 }
