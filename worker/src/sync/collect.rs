@@ -166,7 +166,7 @@ impl<'a> Collector<'a> {
             let skipped: u64 = reasons.into_iter().map(|reason| self.skipped.of(reason)).sum();
             let entries = counters.entries_seen.load(Ordering::Relaxed) - self.entries_before + skipped;
             // What the selection leaves out is there, and what is inside of a file is gone with it.
-            let is_gone = |path: &&DocumentPath| path.file() == path.as_bytes() && !self.unselected.contains(*path);
+            let is_gone = |path: &&DocumentPath| !self.is_inside(path) && !self.unselected.contains(*path);
             let gone = gone.iter().filter(is_gone).count() as u64;
             let there = self.files + self.unselected.len() as u64;
             // An index that begins knows of no file. Another folder with fewer files than the last one is asked about too.
@@ -197,14 +197,16 @@ impl<'a> Collector<'a> {
         unseen
     }
 
+    /// True for a document inside of one that the index has: the path alone may be one below a folder whose name ends with `!`.
+    fn is_inside(&self, path: &DocumentPath) -> bool {
+        DocumentPath::new(path.file()).is_ok_and(|file| file != *path && self.sender.sent().contains(&file))
+    }
+
     fn remove(&mut self, gone: Vec<DocumentPath>) -> Result<(), Stopped> {
         for path in gone {
             // A document that the selection or a refinement leaves out exists, and what is remembered of it saves the next
-            // scan from reading it.
-            let is_unselected = |path: &DocumentPath| self.unselected.contains(path);
-            let is_left_out =
-                is_unselected(&path) || DocumentPath::new(path.file()).is_ok_and(|file| is_unselected(&file));
-            if self.context.chosen.is_none() && !is_left_out {
+            // scan from reading it. What is inside of a document is remembered with it.
+            if self.context.chosen.is_none() && !self.unselected.contains(&path) {
                 self.memory.forget(path.clone());
             }
             self.sender.remove(path)?;

@@ -1,11 +1,14 @@
 //! A scripted coordinator, and a daemon with a connection to it over pipes within the process.
 
+use std::collections::HashMap;
 use std::io;
 use std::num::NonZeroUsize;
+use std::path::Path;
 use std::sync::{Arc, Mutex};
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
 use cognate_fingerprint::{Key, Method, View};
+use cognate_proto::batch::{Batch, DocumentRow};
 use cognate_proto::index_digest::IndexDigest;
 use cognate_proto::v1::attach_request::Message as AttachUp;
 use cognate_proto::v1::attach_response::Message as AttachDown;
@@ -33,13 +36,16 @@ use tonic::{Request, Response, Status, Streaming};
 
 pub(crate) const WINDOW_BYTES: u64 = cognate_proto::limits::WINDOW_BYTES;
 
+/// The answer to a message of a push; `None`: there is none.
+pub(crate) type Answers = Arc<dyn Fn(PushUp) -> Option<PushDown> + Send + Sync>;
+
 /// The behaviour of a coordinator of these tests.
 #[derive(Clone)]
 pub(crate) struct Script {
     /// Sent after the welcome.
     pub(crate) sends: Vec<AttachDown>,
     /// Answers a message of a push.
-    pub(crate) answers: fn(PushUp) -> Option<PushDown>,
+    pub(crate) answers: Answers,
     /// Refuses to attach.
     pub(crate) refuses: Option<Status>,
     /// Sent one after the other, each when an assignment has ended.
@@ -50,7 +56,7 @@ pub(crate) struct Script {
 
 impl Script {
     pub(crate) fn sending(sends: Vec<AttachDown>) -> Script {
-        Script { sends, answers: honest, refuses: None, then: vec![], scope: vec![] }
+        Script { sends, answers: Arc::new(honest), refuses: None, then: vec![], scope: vec![] }
     }
 }
 
@@ -68,8 +74,47 @@ pub(crate) fn honest(message: PushUp) -> Option<PushDown> {
     })
 }
 
+/// The batches that the coordinator received, and the indexes that were sealed.
+#[derive(Default)]
+pub(crate) struct Received {
+    pub(crate) batches: Vec<Batch>,
+    /// The last sequence and the digest, by method, scope and epoch.
+    pub(crate) sealed: HashMap<IndexName, (u64, Vec<u8>)>,
+}
+
+type IndexName = (Vec<u8>, Vec<u8>, u64);
+
+impl Received {
+    /// Keeps what a message brings.
+    fn take(&mut self, message: &PushUp) {
+        if let PushUp::Batch(batch) = message {
+            self.batches.push(Batch::decode(&batch.body, u32::MAX).unwrap());
+        }
+    }
+
+    /// The answer as it is about an index that may have been sealed before.
+    fn about(&mut self, index: &IndexName, answer: PushDown) -> PushDown {
+        match answer {
+            PushDown::Opened(opened) => PushDown::Opened(match self.sealed.get(index) {
+                Some((sequence, digest)) => {
+                    Opened { committed_sequence: *sequence, index_digest: digest.clone(), ..opened }
+                }
+                None => opened,
+            }),
+            PushDown::Sealed(sealed) => {
+                self.sealed.insert(index.clone(), (sealed.sequence, sealed.index_digest.clone()));
+                PushDown::Sealed(sealed)
+            }
+            other => other,
+        }
+    }
+}
+
 pub(crate) struct Service {
     script: Script,
+    /// What the test sends itself, to the first session.
+    further: Mutex<Option<mpsc::UnboundedReceiver<AttachDown>>>,
+    received: Arc<Mutex<Received>>,
     heard: mpsc::UnboundedSender<AttachUp>,
     measured: mpsc::UnboundedSender<MeasureAnswer>,
     /// All messages of the worker, one after the other, as they are on the wire below TLS.
@@ -97,6 +142,15 @@ impl Worker for Service {
         for message in std::iter::once(welcome).chain(self.script.sends.iter().cloned()) {
             down.send(Ok(AttachResponse { message: Some(message) })).await.unwrap();
         }
+        if let Some(mut further) = self.further.lock().unwrap().take() {
+            let down = down.downgrade();
+            tokio::spawn(async move {
+                while let Some(message) = further.recv().await {
+                    let Some(down) = down.upgrade() else { return };
+                    let _ = down.send(Ok(AttachResponse { message: Some(message) })).await;
+                }
+            });
+        }
         let (heard, wire) = (self.heard.clone(), Arc::clone(&self.wire));
         let mut then = self.script.then.clone().into_iter();
         tokio::spawn(async move {
@@ -118,13 +172,20 @@ impl Worker for Service {
     async fn push(&self, request: Request<Streaming<PushRequest>>) -> Result<Response<Self::PushStream>, Status> {
         let mut requests = request.into_inner();
         let (down, stream) = mpsc::channel(64);
-        let answers = self.script.answers;
-        let (wire, pushed) = (Arc::clone(&self.wire), Arc::clone(&self.pushed));
+        let answers = Arc::clone(&self.script.answers);
+        let (wire, pushed, received) = (Arc::clone(&self.wire), Arc::clone(&self.pushed), Arc::clone(&self.received));
         tokio::spawn(async move {
+            let mut index = IndexName::default();
             while let Ok(Some(request)) = requests.message().await {
                 request.encode(&mut *wire.lock().unwrap()).unwrap();
                 pushed.lock().unwrap().push(request.encoded_len());
-                if let Some(message) = answers(request.message.unwrap()) {
+                let message = request.message.unwrap();
+                if let PushUp::Open(open) = &message {
+                    index = (open.method_id.clone(), open.scope.clone(), open.epoch);
+                }
+                received.lock().unwrap().take(&message);
+                if let Some(message) = answers(message) {
+                    let message = received.lock().unwrap().about(&index, message);
                     let _ = down.send(Ok(PushResponse { message: Some(message) })).await;
                 }
             }
@@ -211,6 +272,8 @@ pub(crate) struct Running {
     pub(crate) wire: Arc<Mutex<Vec<u8>>>,
     pub(crate) pushed: Arc<Mutex<Vec<usize>>>,
     pub(crate) dialled: Arc<Mutex<u32>>,
+    pub(crate) received: Arc<Mutex<Received>>,
+    further: mpsc::UnboundedSender<AttachDown>,
     pub(crate) stop: Option<oneshot::Sender<()>>,
     pub(crate) daemon: JoinHandle<Result<(), SiteError>>,
 }
@@ -218,6 +281,13 @@ pub(crate) struct Running {
 /// The content of a document of these tests.
 pub(crate) fn document(number: u32) -> String {
     format!("document {number}")
+}
+
+/// Writes documents of these tests.
+pub(crate) fn write_documents(root: &Path, numbers: std::ops::Range<u32>) {
+    for number in numbers {
+        std::fs::write(root.join(format!("paper {number}")), document(number)).unwrap();
+    }
 }
 
 pub(crate) fn clock() -> SystemTime {
@@ -231,21 +301,26 @@ impl Running {
 
     /// The same, with a further document.
     pub(crate) fn start_with(script: Script, policy: Policy, further: &[u8]) -> Running {
+        Running::start_in(script, policy, |root| {
+            write_documents(root, 0..20);
+            if !further.is_empty() {
+                std::fs::write(root.join("further"), further).unwrap();
+            }
+        })
+    }
+
+    /// The same, with the files that `fill` makes.
+    pub(crate) fn start_in(script: Script, policy: Policy, fill: impl FnOnce(&Path)) -> Running {
         let folder = tempfile::tempdir().unwrap();
-        let state = folder.path().join("state");
+        let (state, root) = (folder.path().join("state"), folder.path().join("kb"));
         std::fs::create_dir(&state).unwrap();
-        std::fs::create_dir(folder.path().join("kb")).unwrap();
-        for number in 0..20 {
-            std::fs::write(folder.path().join(format!("kb/paper {number}")), document(number)).unwrap();
-        }
-        if !further.is_empty() {
-            std::fs::write(folder.path().join("kb/further"), further).unwrap();
-        }
+        std::fs::create_dir(&root).unwrap();
+        fill(&root);
         let ledger = Arc::new(Ledger::open(&state, clock).unwrap());
         let site = Site::open(SiteConfig {
             state_dir: state.clone(),
             remember: true,
-            repositories: vec![("kb".parse().unwrap(), folder.path().join("kb"))],
+            repositories: vec![("kb".parse().unwrap(), root)],
             sentinels: Default::default(),
             own_files: Vec::new(),
             key: Key::none(),
@@ -253,8 +328,8 @@ impl Running {
             clock,
             extraction: cognate_worker::Extraction {
                 recogniser: None,
-                program: "/nonexistent".into(),
-                arguments: Vec::new(),
+                program: std::env::current_exe().unwrap(),
+                arguments: ["--ignored", "--exact", "--test-threads=1", crate::READER].map(Into::into).into(),
                 limits: Default::default(),
                 texts_bytes_max: 0,
             },
@@ -267,7 +342,17 @@ impl Running {
         let (measured_to, measured) = mpsc::unbounded_channel();
         let (wire, pushed) = (Arc::default(), Arc::default());
         let (to_wire, to_pushed) = (Arc::clone(&wire), Arc::clone(&pushed));
-        let service = Service { script, heard: heard_to, measured: measured_to, wire: to_wire, pushed: to_pushed };
+        let (further, further_from) = mpsc::unbounded_channel();
+        let received: Arc<Mutex<Received>> = Arc::default();
+        let service = Service {
+            script,
+            further: Mutex::new(Some(further_from)),
+            received: Arc::clone(&received),
+            heard: heard_to,
+            measured: measured_to,
+            wire: to_wire,
+            pushed: to_pushed,
+        };
         let service = WorkerServer::new(service);
         tokio::spawn(
             Server::builder().add_service(service).serve_with_incoming(UnboundedReceiverStream::new(incoming)),
@@ -278,7 +363,36 @@ impl Running {
         let (stop, stopped) = oneshot::channel::<()>();
         let shutdown = async { drop(stopped.await) };
         let daemon = tokio::spawn(run_daemon(Arc::new(site.unwrap()), ledger, dialer, config, shutdown));
-        Running { folder, heard, measured, wire, pushed, dialled, stop: Some(stop), daemon }
+        Running { folder, heard, measured, wire, pushed, dialled, received, further, stop: Some(stop), daemon }
+    }
+
+    /// The folder of the documents.
+    pub(crate) fn root(&self) -> std::path::PathBuf {
+        self.folder.path().join("kb")
+    }
+
+    /// Sends a message to the site.
+    pub(crate) fn send(&self, message: AttachDown) {
+        self.further.send(message).unwrap();
+    }
+
+    /// Sends an assignment, and waits for its end.
+    pub(crate) async fn assign(&mut self, assignment: Assignment) -> SyncEnded {
+        let number = assignment.assignment;
+        self.send(AttachDown::Assignment(assignment));
+        let ended = self.ended().await;
+        assert_eq!(ended.assignment, number);
+        ended
+    }
+
+    /// Takes the batches that were received since the last time.
+    pub(crate) fn batches(&self) -> Vec<Batch> {
+        std::mem::take(&mut self.received.lock().unwrap().batches)
+    }
+
+    /// Takes the rows of documents that were received since the last time.
+    pub(crate) fn rows(&self) -> Vec<DocumentRow> {
+        self.batches().into_iter().flat_map(|batch| batch.documents).collect()
     }
 
     pub(crate) fn state(&self) -> std::path::PathBuf {
@@ -334,7 +448,12 @@ impl Running {
 }
 
 pub(crate) fn assignment(number: u64) -> Assignment {
-    let method = Method::tttd(View::Raw, 1000).unwrap();
+    assignment_of(number, View::Raw, 1000)
+}
+
+/// An assignment of another view, or with another mean length of chunks.
+pub(crate) fn assignment_of(number: u64, view: View, chunk_bytes: u64) -> Assignment {
+    let method = Method::tttd(view, chunk_bytes).unwrap();
     let method = Some(MethodSpec { method_id: vec![], ..MethodSpec::from(&method) });
     Assignment { assignment: number, repository: "kb".into(), method, ..Assignment::default() }
 }

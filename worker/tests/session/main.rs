@@ -2,10 +2,13 @@
 
 #![expect(clippy::unwrap_used, reason = "these are tests")]
 
+mod changes;
+mod contents;
 mod coordinator;
 mod refinement;
 
 use std::path::Path;
+use std::sync::Arc;
 use std::time::Duration;
 
 use cognate_fingerprint::{ContentDigest, Key, Method, View};
@@ -23,6 +26,15 @@ use tonic::Status;
 
 use self::coordinator::{Running, Script, assignment, document, honest, is_cut_off};
 use self::refinement::measuring;
+
+/// The name of the test below.
+const READER: &str = "a_process_reads_documents_until_its_parent_has_no_more";
+
+#[test]
+#[ignore = "other tests start it as the process that reads documents"]
+fn a_process_reads_documents_until_its_parent_has_no_more() {
+    cognate_view::child_main();
+}
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn messages_that_the_protocol_does_not_allow_end_the_session_with_the_reason() {
@@ -45,18 +57,19 @@ async fn answers_to_a_push_that_the_protocol_does_not_allow_end_the_session() {
         Some(PushDown::Ack(ack)) => Some(PushDown::Ack(Ack { committed_sequence: 1 << 40, ..ack })),
         other => other,
     };
-    let script = Script { answers: ahead, ..Script::sending(sends.clone()) };
+    let script = Script { answers: Arc::new(ahead), ..Script::sending(sends.clone()) };
     is_cut_off(script, "acknowledgement of what was not sent").await;
     let other_root = |message| match honest(message) {
         Some(PushDown::Sealed(sealed)) => Some(PushDown::Sealed(Sealed { index_digest: vec![1; 32], ..sealed })),
         other => other,
     };
-    is_cut_off(Script { answers: other_root, ..Script::sending(sends.clone()) }, "seal over something else").await;
+    is_cut_off(Script { answers: Arc::new(other_root), ..Script::sending(sends.clone()) }, "seal over something else")
+        .await;
     let out_of_turn = |message| match message {
         PushUp::Open(_) => Some(PushDown::Ack(Ack::default())),
         other => honest(other),
     };
-    is_cut_off(Script { answers: out_of_turn, ..Script::sending(sends) }, "no answer to the opening").await;
+    is_cut_off(Script { answers: Arc::new(out_of_turn), ..Script::sending(sends) }, "no answer to the opening").await;
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]

@@ -57,6 +57,19 @@ async fn a_refinement_reads_documents_that_the_site_has_sent_and_ignores_the_res
     assert_eq!(verified.indexes.compare(&[]).len(), 1);
 }
 
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_refinement_leaves_out_documents_that_have_changed_and_counts_them() {
+    let (refinement, scope) = refining(6, 1000, &[content(3), content(11)]);
+    let mut running = Running::start(Script { scope, ..Script::sending(vec![]) }, Policy::everything());
+    assert_eq!(running.assign(assignment(5)).await.failure, "");
+    std::fs::write(running.root().join("paper 3"), "another document").unwrap();
+    let ended = running.assign(refinement).await;
+    assert_eq!(ended.failure, "");
+    let refined = ended.summary.unwrap().refined;
+    assert_eq!(refined, Some(RefinedSummary { documents: 2, changed: 1, unknown_contents: 0 }));
+    running.stop().await.1.unwrap();
+}
+
 /// A query for the exact measure of pairs of contents that were sent under the method of [`assignment`].
 pub(crate) fn measuring(contents: &[ContentDigest]) -> MeasureQuery {
     let method = Method::tttd(View::Raw, 1000).unwrap();
