@@ -78,6 +78,8 @@ async fn up_to_twenty_files_may_be_gone_from_the_same_folder_and_an_index_that_b
     let ended = running.assign(assignment(9)).await;
     assert!(ended.failure.contains("25 files of") && ended.failure.contains("5 are there"), "{}", ended.failure);
     assert!(!ended.failure.contains("another folder"), "{}", ended.failure);
+    running.ask(Ask::Sync { repositories: vec![], accept_removals: true }).await.unwrap();
+    assert_eq!(documents(&running).await, [5, 5]);
     running.stop().await.1.unwrap();
 }
 
@@ -180,6 +182,22 @@ async fn files_of_a_folder_that_looks_like_an_archive_are_missed_like_others() {
         let ended = running.assign(assignment_of(number, view, 1000)).await;
         assert!(ended.failure.contains("25 files of"), "{view}: {}", ended.failure);
     }
+    running.stop().await.1.unwrap();
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn an_archive_that_is_gone_is_one_file_however_many_documents_were_inside() {
+    let mut running = site(1);
+    let mail =
+        |number: u32| format!("From a@b Mon Jan  1 10:00:00 2024\nFrom: a@b\nSubject: {number}\n\nText {number}.\n\n");
+    std::fs::write(running.root().join("mails.mbox"), (0..25).map(mail).collect::<String>()).unwrap();
+    let of_text = |number| assignment_of(number, View::Text, 1000);
+    succeeds(running.assign(of_text(5)).await);
+    // The file, the mailbox and the messages inside.
+    assert_eq!(documents(&running).await, [27]);
+    std::fs::remove_file(running.root().join("mails.mbox")).unwrap();
+    succeeds(running.assign(of_text(6)).await);
+    assert_eq!(documents(&running).await, [1]);
     running.stop().await.1.unwrap();
 }
 

@@ -92,14 +92,16 @@ async fn a_sync_sends_batches_as_they_fill_and_its_progress_names_the_bytes() {
         (0..30).for_each(|seed| std::fs::write(root.join(format!("paper {seed}")), bytes(seed, 300_000)).unwrap());
     });
     running.send(AttachDown::Assignment(assignment_of(5, View::Raw, 100)));
-    let enough = BATCH_BODY_BYTES_MAX as u64;
-    loop {
-        if let AttachUp::Progress(progress) = running.hear().await
-            && progress.sent_bytes > enough
-        {
-            break;
+    let enough = async {
+        loop {
+            if let AttachUp::Progress(progress) = running.hear().await
+                && progress.sent_bytes > BATCH_BODY_BYTES_MAX as u64
+            {
+                break;
+            }
         }
-    }
+    };
+    tokio::time::timeout(Duration::from_secs(30), enough).await.expect("its progress names the bytes");
     let sizes = running.pushed.lock().unwrap().clone();
     assert!(sizes.iter().all(|size| *size <= BATCH_BODY_BYTES_MAX), "{sizes:?}");
     running.send(AttachDown::Cancel(Cancel { assignment: 5 }));

@@ -311,6 +311,11 @@ impl Running {
 
     /// The same, with the files that `fill` makes.
     pub(crate) fn start_in(script: Script, policy: Policy, fill: impl FnOnce(&Path)) -> Running {
+        Running::start_as(script, policy, true, fill)
+    }
+
+    /// The same, of a site that remembers nothing after a sync, unless `remember` is set.
+    pub(crate) fn start_as(script: Script, policy: Policy, remember: bool, fill: impl FnOnce(&Path)) -> Running {
         let folder = tempfile::tempdir().unwrap();
         let (state, root) = (folder.path().join("state"), folder.path().join("kb"));
         std::fs::create_dir(&state).unwrap();
@@ -319,7 +324,7 @@ impl Running {
         let ledger = Arc::new(Ledger::open(&state, clock).unwrap());
         let site = Site::open(SiteConfig {
             state_dir: state.clone(),
-            remember: true,
+            remember,
             repositories: vec![("kb".parse().unwrap(), root)],
             sentinels: Default::default(),
             own_files: Vec::new(),

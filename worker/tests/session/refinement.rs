@@ -10,7 +10,7 @@ use cognate_worker::control::Request as Ask;
 use cognate_worker::ledger::read;
 use cognate_worker::policy::{FinePolicy, Policy};
 
-use crate::coordinator::{Running, Script, assignment, document, is_cut_off};
+use crate::coordinator::{Running, Script, assignment, document, is_cut_off, write_documents};
 
 /// The digest that a document of these tests has under the method of [`assignment`].
 fn content(number: u32) -> ContentDigest {
@@ -107,6 +107,17 @@ async fn a_site_measures_pairs_that_it_has_sent_and_answers_with_counts() {
     assert!(refused.refused && refused.pairs.is_empty() && refused.failure.contains("policy.fine"), "{refused:?}");
     let other = MeasureQuery { repositories: vec!["other".into()], ..measuring(&pairs) };
     assert!(answer(other, Policy::everything()).await.failure.contains("no repository `other`"));
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_site_that_remembers_nothing_else_knows_where_the_contents_of_its_last_sync_are() {
+    let fill = |root: &std::path::Path| write_documents(root, 0..20);
+    let mut running = Running::start_as(Script::sending(vec![]), Policy::everything(), false, fill);
+    assert_eq!(running.assign(assignment(5)).await.failure, "");
+    running.send(AttachDown::MeasureQuery(measuring(&[content(3), content(11)])));
+    let measured = tokio::time::timeout(Duration::from_secs(30), running.measured.recv()).await.unwrap().unwrap();
+    assert_eq!((measured.pairs.len(), measured.failure.as_str()), (1, ""));
+    running.stop().await.1.unwrap();
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
