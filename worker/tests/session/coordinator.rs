@@ -42,6 +42,8 @@ pub(crate) type Answers = Arc<dyn Fn(PushUp) -> Option<PushDown> + Send + Sync>;
 /// The behaviour of a coordinator of these tests.
 #[derive(Clone)]
 pub(crate) struct Script {
+    /// The protocol of the welcome.
+    pub(crate) protocol: u32,
     /// Sent after the welcome.
     pub(crate) sends: Vec<AttachDown>,
     /// Answers a message of a push.
@@ -56,7 +58,7 @@ pub(crate) struct Script {
 
 impl Script {
     pub(crate) fn sending(sends: Vec<AttachDown>) -> Script {
-        Script { sends, answers: Arc::new(honest), refuses: None, then: vec![], scope: vec![] }
+        Script { protocol: 1, sends, answers: Arc::new(honest), refuses: None, then: vec![], scope: vec![] }
     }
 }
 
@@ -138,7 +140,7 @@ impl Worker for Service {
         }
         let mut requests = request.into_inner();
         let (down, stream) = mpsc::channel(64);
-        let welcome = AttachDown::Welcome(Welcome { protocol: 1, site: "a".into() });
+        let welcome = AttachDown::Welcome(Welcome { protocol: self.script.protocol, site: "a".into() });
         for message in std::iter::once(welcome).chain(self.script.sends.iter().cloned()) {
             down.send(Ok(AttachResponse { message: Some(message) })).await.unwrap();
         }

@@ -48,6 +48,9 @@ async fn messages_that_the_protocol_does_not_allow_end_the_session_with_the_reas
     is_cut_off(Script::sending(vec![twice.clone(), twice]), "not a new number").await;
     let welcome = AttachDown::Welcome(Welcome { protocol: 1, site: "a".into() });
     is_cut_off(Script::sending(vec![welcome]), "second welcome").await;
+    for protocol in [0, 2] {
+        is_cut_off(Script { protocol, ..Script::sending(vec![]) }, "which this site did not offer").await;
+    }
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]

@@ -128,8 +128,10 @@ mod tests {
         assert_eq!(read(&path).unwrap(), Found::Missing);
         let mut head = Head::open(&path, Found::Missing, true).unwrap();
         assert_eq!(read(&path).unwrap(), Found::At(START, 0));
+        let length = path.metadata().unwrap().len();
         for number in 1..=5 {
             head.write(place(number), true).unwrap();
+            assert_eq!(path.metadata().unwrap().len(), length, "no full disk keeps a head from being written");
             assert_eq!(read(&path).unwrap(), Found::At(place(number), number.into()));
         }
         let mut again = Head::open(&path, read(&path).unwrap(), true).unwrap();
