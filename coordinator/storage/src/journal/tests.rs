@@ -343,9 +343,8 @@ fn a_journal_or_a_head_that_cannot_be_looked_at_is_not_taken_for_one_that_begins
         let folder = tempfile::tempdir().unwrap();
         // A link to itself: there is something, and nothing can be said of it.
         std::os::unix::fs::symlink(name, folder.path().join(name)).unwrap();
-        let refused = Journal::open(&folder.path().join("journal"), false, |_, _| Ok(()));
+        let refused = verify(&folder.path().join("journal"), |_, _| Ok(()));
         assert!(matches!(refused, Err(Error::State { path, .. }) if path.ends_with(name)), "{name}");
-        assert_eq!(std::fs::read_dir(folder.path()).unwrap().count(), 1, "nothing was made");
     }
 }
 
