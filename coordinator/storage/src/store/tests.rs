@@ -43,12 +43,12 @@ fn bytes_below(folder: &Path) -> u64 {
     std::fs::read_dir(folder).unwrap().map(|entry| size(&entry.unwrap().path())).sum()
 }
 
-/// So many rounds over a thousand rows; a night asks for a thousand.
+/// So many rounds over a thousand rows, each of which writes 74 kB; a night asks for a thousand.
 const ROUNDS_VARIABLE: &str = "COGNATE_OVERWRITES";
 
 #[test]
 fn a_store_whose_rows_are_overwritten_over_and_over_stays_small() {
-    let rounds = std::env::var(ROUNDS_VARIABLE).map_or(20, |rounds| rounds.parse().unwrap());
+    let rounds = std::env::var(ROUNDS_VARIABLE).map_or(300, |rounds| rounds.parse().unwrap());
     let folder = tempfile::tempdir().unwrap();
     let store = opened(folder.path(), false).unwrap();
     let key = |number: u32| SlotKey {
@@ -57,15 +57,14 @@ fn a_store_whose_rows_are_overwritten_over_and_over_stays_small() {
         method_id: MethodId([3; 16]),
         scope: None,
     };
-    let mut first = 0;
     for round in 1..=rounds {
         for number in 0..1000 {
             store.put_slot(&key(number), &SlotRow { current: round, pending: u64::from(number) }).unwrap();
         }
         store.barrier().unwrap();
+        // Space is used again a while after its rows were overwritten, the later the busier the machine is: 3 to 9 MB at a time.
         let size = bytes_below(folder.path());
-        first = if round == 1 { size } else { first };
-        assert!(size <= 8 * first.max(1 << 20), "{size} bytes in round {round}, {first} after the first");
+        assert!(size <= 16 << 20, "{size} bytes in round {round}");
     }
     assert_eq!(store.slot(&key(999)).unwrap(), SlotRow { current: rounds, pending: 999 });
 }
