@@ -30,7 +30,7 @@ pub(crate) fn invitation_text(argument: &str) -> anyhow::Result<Zeroizing<String
     let is_terminal = stdin.is_terminal();
     let mut stdin = stdin.take(INVITATION_BYTES_MAX);
     if is_terminal {
-        eprintln!("paste the invitation, and press Enter:");
+        tell!("paste the invitation, and press Enter:");
         stdin.read_line(&mut text)?;
     } else {
         stdin.read_to_string(&mut text)?;

@@ -101,7 +101,7 @@ pub(crate) fn run(args: &CompareArgs) -> anyhow::Result<Exit> {
         return estimated(args, &plan, places);
     }
     plan.folders.check_readable()?;
-    plan.folders.nested().iter().for_each(|line| eprintln!("cognate: {line}"));
+    plan.folders.nested().iter().for_each(|line| tell!("cognate: {line}"));
     if let Some(state) = &args.state {
         // Checked before the folder is made, and again below for a temporary folder.
         plan.folders.check_apart_from(state)?;
@@ -184,7 +184,7 @@ fn write_result(args: &CompareArgs, end: &ScanEnd, stop: &Stop) -> anyhow::Resul
             }
             output::write(&report, args.format, &args.output, args.limit, stop)?;
             for site in report.sites()?.iter().filter(|site| site.documents == 0) {
-                eprintln!("cognate: {} has no documents", site.site);
+                tell!("cognate: {} has no documents", site.site);
             }
             exit_of(&report, args.scan.require_complete)
         }
@@ -351,7 +351,7 @@ pub(crate) fn exit_of(report: &Report, require_complete: bool) -> anyhow::Result
     let unreadable: u64 = report.sites()?.iter().map(|site| site.unreadable).sum();
     let scan = report.scan()?;
     for missing in &scan.missing {
-        eprintln!("cognate: {}/{} is missing: {}", missing.site, missing.repository, missing.reason);
+        tell!("cognate: {}/{} is missing: {}", missing.site, missing.repository, missing.reason);
     }
     // A site whose policy refuses fine chunks misses nothing that was to be had.
     let incomplete = scan.fine.iter().flat_map(|fine| &fine.incomplete).filter(|one| !one.refused);
@@ -359,7 +359,7 @@ pub(crate) fn exit_of(report: &Report, require_complete: bool) -> anyhow::Result
     for FineRepository { site, repository, chunks, expanded_chunks, reason, .. } in incomplete {
         let reason = reason.as_deref().unwrap_or("its documents have changed since they were read");
         let missed = chunks - expanded_chunks;
-        eprintln!("cognate: {site}/{repository} did not cut {missed} of {chunks} chunks again: {reason}");
+        tell!("cognate: {site}/{repository} did not cut {missed} of {chunks} chunks again: {reason}");
         coarse += 1;
     }
     Ok(match (unreadable == 0 && scan.missing.is_empty() && coarse == 0, require_complete) {

@@ -257,7 +257,7 @@ fn read(method: &Method, key: &Key, fine: bool, files: &[PathBuf]) -> anyhow::Re
                 let is_unfit = error.get_ref().is_some_and(|source| source.is::<UnsupportedDocument>());
                 let cannot =
                     if is_unfit { format!("cannot be used with `{}`", method.name()) } else { "cannot be read".into() };
-                eprintln!("cognate: `{}` {cannot}: {error}", printable(&path));
+                tell!("cognate: `{}` {cannot}: {error}", printable(&path));
                 query.all_read = false;
             }
         }

@@ -102,7 +102,7 @@ pub(crate) fn run(args: &FingerprintArgs) -> anyhow::Result<Exit> {
         ));
     }
     if method.capabilities().fixed_size && args.method.chunk_bytes.is_some() {
-        eprintln!("cognate: `{}` makes signatures of a fixed size; --chunk-bytes changes nothing", method.name());
+        tell!("cognate: `{}` makes signatures of a fixed size; --chunk-bytes changes nothing", method.name());
     }
     let next = AtomicUsize::new(0);
     let keep_chunks = args.format != FingerprintFormat::Summary;
@@ -218,7 +218,7 @@ fn write_one(
             let is_unfit = error.get_ref().is_some_and(|source| source.is::<UnsupportedDocument>());
             let cannot =
                 if is_unfit { format!("cannot be used with `{}`", method.name()) } else { "cannot be read".into() };
-            eprintln!("cognate: `{}` {cannot}: {error}", printable(bytes));
+            tell!("cognate: `{}` {cannot}: {error}", printable(bytes));
             return Ok(false);
         }
     };

@@ -1,6 +1,8 @@
 //! `cognate`: the program. Parse, trace, run, and exit with a code that programs can rely on.
 
-#![expect(clippy::print_stderr, reason = "this is the crate that talks to people")]
+// Its macro is for the modules below it.
+#[macro_use]
+mod tell;
 
 mod allocator;
 mod args;
@@ -107,7 +109,7 @@ pub fn main() -> ExitCode {
     match result {
         Ok(exit) => exit.into(),
         Err(error) => {
-            eprintln!("cognate: {}", exit::line(&error));
+            tell!("cognate: {}", exit::line(&error));
             exit::of(&error).into()
         }
     }

@@ -233,8 +233,8 @@ impl Planned {
             }
         }
         match self.plans.len() {
-            0 => eprintln!("cognate: no document would go: no plan was written"),
-            some => eprintln!("cognate: plans for {some} sites are in `{}`", folder.display()),
+            0 => tell!("cognate: no document would go: no plan was written"),
+            some => tell!("cognate: plans for {some} sites are in `{}`", folder.display()),
         }
         Ok(())
     }

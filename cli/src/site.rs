@@ -2,7 +2,7 @@
 
 mod show;
 
-use std::io::{IsTerminal as _, Write as _};
+use std::io::IsTerminal as _;
 use std::time::Duration;
 
 use clap::{Args, Subcommand};
@@ -12,6 +12,7 @@ use cognate_proto::v1::{ForgetSiteRequest, MemberKind, Membership, NamePartyRequ
 use crate::exit::{Exit, usage};
 use crate::operator::client::{Operator, OperatorArg, block_on};
 use crate::operator::members::{self, TableFormat};
+use crate::tell;
 
 /// Invites, lists and revokes sites, and erases what they sent.
 #[derive(Args, Debug)]
@@ -133,7 +134,7 @@ pub(crate) fn run(args: &SiteArgs) -> anyhow::Result<Exit> {
         SiteCommand::Forget { name, yes } => {
             name.parse::<SiteName>().map_err(|error| usage(error.to_string()))?;
             if !yes && !agreed(name)? {
-                eprintln!("nothing was erased");
+                tell!("nothing was erased");
                 return Ok(Exit::Failed);
             }
             block_on(forget(&args.operator, name))
@@ -157,8 +158,7 @@ fn agreed(name: &str) -> anyhow::Result<bool> {
     if !std::io::stdin().is_terminal() {
         return Err(usage(format!("this erases all data of `{name}` for good: confirm with --yes")));
     }
-    eprint!("Erase `{name}`, all its data and the results that name its documents? [y/N] ");
-    std::io::stderr().flush()?;
+    tell::ask(format_args!("Erase `{name}`, all its data and the results that name its documents? [y/N] "))?;
     let mut answer = String::new();
     std::io::stdin().read_line(&mut answer)?;
     Ok(matches!(answer.trim(), "y" | "Y" | "yes"))

@@ -38,9 +38,7 @@ impl QueryArgs {
         let documents = query.names.iter().zip(&query.documents).map(|(name, document)| document.stored(name));
         let fine = stored_fine(&query.documents, &query.fine);
         if fine.iter().map(|table| table.counts.len()).sum::<usize>() < query.fine.len() {
-            eprintln!(
-                "cognate: the query is too long for all fine chunks: some documents are searched by whole chunks"
-            );
+            tell!("cognate: the query is too long for all fine chunks: some documents are searched by whole chunks");
         }
         Ok(v1::StoredQuery { open: Some(open), documents: documents.collect(), fine })
     }

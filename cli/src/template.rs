@@ -93,7 +93,7 @@ async fn list(arg: &OperatorArg, all: bool, format: TableFormat) -> anyhow::Resu
     match format {
         TableFormat::Json => print_json(&templates.iter().map(object).collect::<Value>())?,
         TableFormat::Text if templates.is_empty() => {
-            eprintln!("no templates: `cognate template suggest latest` suggests some");
+            tell!("no templates: `cognate template suggest latest` suggests some");
         }
         TableFormat::Text => {
             let headings =

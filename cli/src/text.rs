@@ -51,7 +51,7 @@ enum TextFormat {
 pub(crate) fn run(args: &TextArgs) -> anyhow::Result<Exit> {
     let pool = extraction::recognising_pool(NonZeroUsize::MIN, args.ocr.recogniser()?)?;
     if !pool.confinement().is_full() {
-        eprintln!("cognate: the process that reads documents is confined {}", pool.confinement());
+        tell!("cognate: the process that reads documents is confined {}", pool.confinement());
     }
     let mut out = BufWriter::with_capacity(1 << 16, io::stdout().lock());
     let mut writer = Writer { out: &mut out, args, first: true, incomplete: false };
@@ -162,7 +162,7 @@ impl<W: Write> Writer<'_, W> {
     /// Reports a missing part on standard error, after the output before it.
     fn complain(&mut self, name: &[u8], what: &str) {
         self.incomplete = true;
-        eprintln!("cognate: `{}` {what}", printable(name));
+        tell!("cognate: `{}` {what}", printable(name));
     }
 }
 

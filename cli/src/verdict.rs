@@ -197,7 +197,7 @@ async fn list(arg: &OperatorArg, args: &ListArgs) -> anyhow::Result<Exit> {
     }
     match args.format {
         TableFormat::Json => print_json(&states.iter().map(object).collect::<Value>())?,
-        TableFormat::Text if states.is_empty() => eprintln!("no verdicts for this scan"),
+        TableFormat::Text if states.is_empty() => tell!("no verdicts for this scan"),
         TableFormat::Text => {
             let headings = ["KIND", "ABOUT", "VERDICT", "CHANGED", "BY", "WHEN", "ACTION", "LABELS", "NOTE"];
             print(&table(&headings, states.iter().map(row)))?;
@@ -297,7 +297,7 @@ async fn history(arg: &OperatorArg, format: TableFormat) -> anyhow::Result<Exit>
     }
     match format {
         TableFormat::Json => print_json(&actions.iter().map(action_object).collect::<Value>())?,
-        TableFormat::Text if actions.is_empty() => eprintln!("no verdicts yet"),
+        TableFormat::Text if actions.is_empty() => tell!("no verdicts yet"),
         TableFormat::Text => {
             let headings = ["ACTION", "VERDICT", " ABOUT", "BY", "WHEN", "SCAN", "NOTE"];
             let rows = actions.iter().map(|action| {

@@ -81,8 +81,8 @@ pub(crate) fn run(args: &EnrollArgs) -> anyhow::Result<Exit> {
     OperatorFile::write(&args.output, &invitation.addresses, &credential)?;
     // The key is now stored in the operator's file.
     let _ = std::fs::remove_file(&pending);
-    eprintln!("{name} is enrolled: use --operator {0}, or COGNATE_OPERATOR={0}", args.output.display());
-    eprintln!("your key: {}", credential.key.key_hash().words());
+    tell!("{name} is enrolled: use --operator {0}, or COGNATE_OPERATOR={0}", args.output.display());
+    tell!("your key: {}", credential.key.key_hash().words());
     Ok(Exit::Complete)
 }
 

@@ -62,13 +62,13 @@ pub(crate) fn run(args: &InitArgs) -> anyhow::Result<Exit> {
     };
     let words = words.map_err(|error| refusal(&error))?;
     super::members::print(&path.display().to_string())?;
-    eprintln!("the federation is created; the key of its authority: {words}");
+    tell!("the federation is created; the key of its authority: {words}");
     let operator = path.display();
-    eprintln!("next:");
-    eprintln!("  1. cognate coordinator run --config {}", args.config.display());
-    eprintln!("  2. cognate site invite NAME --operator {operator}          one line for the worker of each site");
-    eprintln!("  3. cognate operator login --operator {operator}            the pages, in a browser");
-    eprintln!(
+    tell!("next:");
+    tell!("  1. cognate coordinator run --config {}", args.config.display());
+    tell!("  2. cognate site invite NAME --operator {operator}          one line for the worker of each site");
+    tell!("  3. cognate operator login --operator {operator}            the pages, in a browser");
+    tell!(
         "  4. keep a copy of `{}` in another place: without it, all sites must be invited again after a loss",
         values.state_dir.join("ca.key").display()
     );

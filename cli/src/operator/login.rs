@@ -39,11 +39,11 @@ pub(super) async fn run(operator: &Operator, args: &LoginArgs) -> anyhow::Result
         (TableFormat::Json, false) => print_json(&json!({"address": address, "expires": expires}))?,
         (TableFormat::Text, true) => {
             print(&token)?;
-            eprintln!("for programs, until {expires}: curl -H \"Authorization: Bearer TOKEN\" {address}/scans");
+            tell!("for programs, until {expires}: curl -H \"Authorization: Bearer TOKEN\" {address}/scans");
         }
         (TableFormat::Text, false) => {
             print(&address)?;
-            eprintln!("for one browser, once, until {expires}");
+            tell!("for one browser, once, until {expires}");
         }
     }
     Ok(Exit::Complete)

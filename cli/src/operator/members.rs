@@ -54,7 +54,7 @@ pub(crate) async fn invite(
                 MemberKind::Operator => "cognate operator enroll - -o FILE",
                 _ => "cognate worker enroll - --config FILE",
             };
-            eprintln!("for {}, once, until {}: {command}", checked.name, time(answer.expires));
+            tell!("for {}, once, until {}: {command}", checked.name, time(answer.expires));
         }
         TableFormat::Json => {
             let value = json!({"name": checked.name, "invitation": line, "expires": time(answer.expires)});
@@ -80,7 +80,7 @@ pub(crate) async fn list(operator: &Operator, kind: MemberKind, format: TableFor
             print_json(&Value::Array(rows))?;
         }
         TableFormat::Text if answer.members.is_empty() => {
-            eprintln!("none yet: `cognate {} invite NAME`", if of_sites { "site" } else { "operator" });
+            tell!("none yet: `cognate {} invite NAME`", if of_sites { "site" } else { "operator" });
         }
         TableFormat::Text => {
             let headings: &[&str] = if of_sites {
@@ -124,7 +124,7 @@ pub(crate) async fn revoke(operator: &Operator, kind: MemberKind, name: &str) ->
         async move { client.revoke(request).await }
     });
     revoked.await?;
-    eprintln!("{} is revoked; it can enrol again with a new invitation", one_line(name));
+    tell!("{} is revoked; it can enrol again with a new invitation", one_line(name));
     Ok(Exit::Complete)
 }
 

@@ -85,7 +85,7 @@ impl List {
             Ok(())
         })?;
         if let Some(repeated) = repeated {
-            eprintln!("{}", sentence(&repeated));
+            tell!("{}", sentence(&repeated));
         }
         Ok(())
     }

@@ -1,6 +1,6 @@
 //! Estimates of the data that each site would read and send, shown before the launch.
 
-use std::io::{IsTerminal as _, Write as _};
+use std::io::IsTerminal as _;
 use std::time::Duration;
 
 use cognate_proto::name::one_line;
@@ -10,6 +10,7 @@ use cognate_proto::v1::{self, RepositoryEstimate};
 use super::spec;
 use crate::exit::usage;
 use crate::operator::client::Operator;
+use crate::tell;
 use cognate_export::human::{bytes, count};
 use cognate_export::table::table;
 
@@ -31,12 +32,11 @@ pub(super) async fn confirmed(operator: &Operator, options: &ScanOptions, yes: b
         let request = request.clone();
         async move { client.estimate_scan(request).await }
     });
-    eprintln!("{}", shown(&estimates.await?.repositories));
+    tell!("{}", shown(&estimates.await?.repositories));
     if yes {
         return Ok(true);
     }
-    eprint!("Go on? [y/N] ");
-    std::io::stderr().flush()?;
+    tell::ask(format_args!("Go on? [y/N] "))?;
     let mut answer = String::new();
     std::io::stdin().read_line(&mut answer)?;
     Ok(matches!(answer.trim(), "y" | "Y" | "yes"))

@@ -85,7 +85,7 @@ pub(super) async fn run(arg: &OperatorArg, args: &LaunchArgs) -> anyhow::Result<
     };
     let require_complete = options.require_complete;
     if !estimate::confirmed(&operator, &options, args.yes).await? {
-        eprintln!("cognate: nothing was launched");
+        tell!("cognate: nothing was launched");
         return Ok(Exit::Failed);
     }
     let stop = Stop::on_signals()?;
@@ -107,11 +107,11 @@ pub(super) async fn run(arg: &OperatorArg, args: &LaunchArgs) -> anyhow::Result<
         // A refused launch makes no scan, so there is no id to print.
         launched = launching => drop(launched?),
         () = stop.stopped() => {
-            eprintln!("cognate: stopped; if `cognate scan show {id}` knows this scan, it goes on");
+            tell!("cognate: stopped; if `cognate scan show {id}` knows this scan, it goes on");
             return Ok(Exit::Signal(stop.signal().unwrap_or(2)));
         }
     }
-    eprintln!("cognate: scan {id}");
+    tell!("cognate: scan {id}");
     if !args.wait && args.estimate.is_none() {
         print(&id.to_string())?;
         return Ok(Exit::Complete);
@@ -127,7 +127,7 @@ pub(super) async fn run(arg: &OperatorArg, args: &LaunchArgs) -> anyhow::Result<
             crate::compare::exit_of(&report, require_complete)
         }
         Followed::Stopped(number) => {
-            eprintln!(
+            tell!(
                 "cognate: scan {id} goes on; `cognate scan watch {id}` follows it, `cognate scan cancel {id}` stops it"
             );
             Ok(Exit::Signal(number))

@@ -1,6 +1,6 @@
 //! `cognate template suggest`: suggests boilerplate to mark, and asks before marking it.
 
-use std::io::{IsTerminal as _, Write as _};
+use std::io::IsTerminal as _;
 
 use clap::Args;
 use cognate_proto::name::one_line;
@@ -13,6 +13,7 @@ use crate::exit::{Exit, usage};
 use crate::operator::client::{Operator, OperatorArg, refusal};
 use crate::operator::members::{TableFormat, print, print_json};
 use crate::scan::find;
+use crate::tell;
 use cognate_export::human::{bytes, count};
 use cognate_export::table::table;
 use cognate_storage::template::split_rows;
@@ -61,7 +62,7 @@ pub(super) async fn run(arg: &OperatorArg, args: &SuggestArgs) -> anyhow::Result
     let suggestions = suggestions(&operator, request).await?;
     match args.format {
         TableFormat::Json => print_json(&suggestions.iter().map(object).collect::<Value>())?,
-        TableFormat::Text if suggestions.is_empty() => eprintln!("no suggestions"),
+        TableFormat::Text if suggestions.is_empty() => tell!("no suggestions"),
         TableFormat::Text => print(&text(&suggestions))?,
     }
     if !args.accept || suggestions.is_empty() || !(args.yes || confirmed(suggestions.len())?) {
@@ -73,7 +74,7 @@ pub(super) async fn run(arg: &OperatorArg, args: &SuggestArgs) -> anyhow::Result
         // The analysis of the suggestion may have left no result, so the note names its cluster.
         let request = v1::MarkTemplateRequest { scan: scan.0, tags, rows, note, ..v1::MarkTemplateRequest::default() };
         let template = mark(&operator, &request).await?;
-        eprintln!("cognate: marked {}", shown(&template));
+        tell!("cognate: marked {}", shown(&template));
     }
     Ok(Exit::Complete)
 }
@@ -92,8 +93,7 @@ async fn suggestions(
 }
 
 fn confirmed(suggestions: usize) -> anyhow::Result<bool> {
-    eprint!("Mark {suggestions}? [y/N] ");
-    std::io::stderr().flush()?;
+    tell::ask(format_args!("Mark {suggestions}? [y/N] "))?;
     let mut answer = String::new();
     std::io::stdin().read_line(&mut answer)?;
     Ok(matches!(answer.trim(), "y" | "Y" | "yes"))

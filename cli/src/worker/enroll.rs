@@ -53,7 +53,7 @@ pub(super) fn run(args: &EnrollArgs) -> anyhow::Result<Exit> {
         args.config.config.display(),
     )?;
     if let Some(why) = setup.is_of_no_use() {
-        eprintln!("cognate: {why}");
+        tell!("cognate: {why}");
     }
     Ok(Exit::Complete)
 }

@@ -16,6 +16,7 @@ use zeroize::Zeroizing;
 use super::ConfigArgs;
 use super::setup::{self, Setup, read_key, site_error};
 use crate::exit::{Exit, coded, usage};
+use crate::tell;
 
 /// The federation key. Only its holders can test if a site has a certain content.
 ///
@@ -300,10 +301,10 @@ fn passphrase(prompt: &str) -> anyhow::Result<SecretString> {
     let mut line = Zeroizing::new(String::new());
     let failed = |error: io::Error| coded(Exit::InputOutput, format!("the passphrase cannot be read: {error}"));
     if stdin.is_terminal() {
-        eprint!("{prompt}");
+        tell::ask(format_args!("{prompt}")).map_err(failed)?;
         let _hidden = Hidden::begin();
         stdin.lock().read_line(&mut line).map_err(failed)?;
-        eprintln!();
+        tell!("");
     } else {
         stdin.lock().read_line(&mut line).map_err(failed)?;
     }

@@ -94,11 +94,11 @@ fn now(args: &SyncArgs, setup: &Setup) -> anyhow::Result<Exit> {
             }
             Some("failed") => {
                 mismatch |= row["mismatch"] == true;
-                eprintln!("cognate: {repository} ({method}): {}", text(&row, "message"));
+                tell!("cognate: {repository} ({method}): {}", text(&row, "message"));
                 Ok(())
             }
             Some("never") => {
-                eprintln!("cognate: {repository}: no scan has used it yet, so its method is unknown; launch one");
+                tell!("cognate: {repository}: no scan has used it yet, so its method is unknown; launch one");
                 Ok(())
             }
             _ => Ok(()),
@@ -173,7 +173,7 @@ fn dry_run(args: &SyncArgs, setup: &Setup, out: &Path) -> anyhow::Result<Exit> {
     writeln!(stdout, "{total} bytes would leave, made from {read} bytes of documents; nothing was sent or remembered")?;
     writeln!(stdout, "to read them: cognate worker sync --explain {}", printable(out.as_os_str().as_encoded_bytes()))?;
     if unreadable > 0 {
-        eprintln!("cognate: {unreadable} documents could not be read; --explain names them");
+        tell!("cognate: {unreadable} documents could not be read; --explain names them");
         return Ok(Exit::Incomplete);
     }
     Ok(Exit::Complete)

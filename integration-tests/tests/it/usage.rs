@@ -449,6 +449,31 @@ fn a_result_that_cannot_be_written_out_is_a_failure() {
 }
 
 #[test]
+fn a_line_on_standard_error_that_cannot_be_written_changes_neither_result_nor_exit_code() {
+    let small = Small::new();
+    let full = std::fs::File::options().write(true).open("/dev/full");
+    let Ok(full) = full else { return not_checked("a full log, since this system has no `/dev/full`") };
+    let base = small.a.join("base");
+    let below = base.join("findings");
+    let (base, below) = (base.to_str().unwrap(), below.to_str().unwrap());
+    std::fs::create_dir(small.sandbox.path("none")).unwrap();
+    for (code, args) in [
+        (0, &["compare", "a", "none", "--format", "csv"][..]),
+        (3, &["fingerprint", "--format", "ndjson", base, "nothing"]),
+        (3, &["text", base, "nothing"]),
+        (1, &["evaluate", "templates", "-o", below]),
+        (2, &["evaluate", "templates", "-o", "findings", "--office-set"]),
+    ] {
+        let run = small.sandbox.cognate(args).expect(code);
+        assert!(!run.stderr.is_empty(), "nothing is said: {run:?}");
+        let mut command = small.sandbox.command("");
+        let output = command.args(args).stderr(full.try_clone().unwrap()).output().unwrap();
+        assert_eq!(output.status.code(), Some(code), "{args:?}");
+        assert_eq!(output.stdout, run.stdout, "{args:?}");
+    }
+}
+
+#[test]
 fn a_deadline_beyond_all_clocks_is_refused_or_waited_for() {
     let small = Small::new();
     for deadline in ["1000y", "584542046090y"] {
