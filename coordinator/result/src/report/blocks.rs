@@ -36,10 +36,9 @@ impl Report {
         thread::scope(|scope| {
             let (sender, receiver) = sync_channel(BLOCKS_AHEAD);
             let (next, block, read, count) = (|| begun.fetch_add(1, Ordering::Relaxed), &block, &read, starts.len());
-            let others = next.clone();
             scope.spawn(move || {
                 loop {
-                    let number = others();
+                    let number = next();
                     // Nobody receives any more once there was a failure.
                     if number >= count || sender.send((number, read(&again, block(number)))).is_err() {
                         return;
