@@ -18,18 +18,29 @@ impl Stopwatch {
     }
 }
 
-/// Measures the processor time of this thread since its start: other programs do not count.
+/// Measures processor time since its start: other programs do not count.
 pub(crate) struct ProcessorWatch {
+    clock: ClockId,
     start: Timespec,
 }
 
 impl ProcessorWatch {
+    /// That of this thread.
     pub(crate) fn start() -> ProcessorWatch {
-        ProcessorWatch { start: clock_gettime(ClockId::ThreadCPUTime) }
+        ProcessorWatch::with(ClockId::ThreadCPUTime)
+    }
+
+    /// That of all threads of the process together.
+    pub(crate) fn of_all_threads() -> ProcessorWatch {
+        ProcessorWatch::with(ClockId::ProcessCPUTime)
+    }
+
+    fn with(clock: ClockId) -> ProcessorWatch {
+        ProcessorWatch { clock, start: clock_gettime(clock) }
     }
 
     pub(crate) fn seconds(&self) -> f64 {
-        let now = clock_gettime(ClockId::ThreadCPUTime);
+        let now = clock_gettime(self.clock);
         (now.tv_sec - self.start.tv_sec) as f64 + (now.tv_nsec - self.start.tv_nsec) as f64 / 1e9
     }
 }

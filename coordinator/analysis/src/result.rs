@@ -69,7 +69,9 @@ pub(crate) fn write(path: &Path, publication: &Publication<'_>) -> Result<(), Er
     let failed = |source| Error::Result { path: path.to_owned(), source };
     Writer::create(draft.temporary()).and_then(|mut writer| writer.write_all(publication)).map_err(failed)?;
     // The rename publishes the result: until then the file has no name that anybody reads.
-    draft.sync().map_err(Error::state(path))?;
+    if publication.durable {
+        draft.sync().map_err(Error::state(path))?;
+    }
     cognate_storage::failpoint!("publish.before_rename");
     draft.publish().map_err(Error::state(path))?;
     if publication.durable

@@ -8,7 +8,7 @@ use crate::figure::{Axis, Figure, Panel, Style};
 use crate::findings::{Agreement, Cell, Findings, Table};
 use crate::fuzzy::fingerprints::{CLASSES, DEFAULT, INTERVALS, collisions, fingerprints};
 use crate::fuzzy::vectors::{SIMILAR, cosines, counted};
-use crate::machine::Stopwatch;
+use crate::machine::ProcessorWatch;
 use crate::methods::{common, method};
 use crate::statistics::{per_cent, share};
 
@@ -20,7 +20,7 @@ pub(super) struct Measured<'a> {
     pub(super) name: &'a str,
     /// The fingerprints under the product's parameters.
     pub(super) signatures: Vec<Signature>,
-    /// The time of finding all cosine similarities, in seconds.
+    /// The processor time of finding all cosine similarities, in seconds.
     pub(super) scanning_seconds: f64,
     /// The recall of pairs by least similarity, under the product's parameters.
     curve: Vec<(f64, f64)>,
@@ -64,7 +64,7 @@ pub(super) fn recall<'a>(
         step(&format!("{name}: finding all cosine similarities"))?;
         let texts: Vec<&[u8]> = documents.iter().map(|document| document.bytes.as_slice()).collect();
         let counted = counted(&texts)?;
-        let watch = Stopwatch::start();
+        let watch = ProcessorWatch::of_all_threads();
         let pairs = cosines(&counted, 0.3)?;
         let scanning_seconds = watch.seconds();
         step(&format!("{name}: comparing fingerprints"))?;

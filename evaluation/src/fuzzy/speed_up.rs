@@ -6,9 +6,12 @@ use crate::figure::{Axis, Figure, Panel, Style};
 use crate::findings::{Agreement, Findings, Table};
 use crate::fuzzy::fingerprints::collisions;
 use crate::fuzzy::recall::Measured;
-use crate::machine::Stopwatch;
+use crate::machine::ProcessorWatch;
 use crate::rng::Rng;
 use crate::setting::Setting;
+
+/// Passes over all collisions that are timed.
+const PASSES: usize = 9;
 
 /// Measures the documents that a query is compared with, by the size of the collection.
 pub(super) fn speed_up(setting: &Setting<'_>, measured: &Measured<'_>, findings: &mut Findings) {
@@ -30,9 +33,13 @@ pub(super) fn speed_up(setting: &Setting<'_>, measured: &Measured<'_>, findings:
         table.row([size.into(), mean.into(), (size as f64 / (mean + 1.0)).into()]);
         met.push((size as f64, mean + 1.0));
     }
-    let watch = Stopwatch::start();
-    let _ = collisions(signatures);
-    let colliding = watch.seconds();
+    // Other programs at most add to a pass: the least of several is nearest to what it takes.
+    let passes = (0..PASSES).map(|_| {
+        let watch = ProcessorWatch::of_all_threads();
+        let _ = collisions(signatures);
+        watch.seconds()
+    });
+    let colliding = passes.fold(f64::INFINITY, f64::min);
     findings.tables.push(table);
     let mut panel = Panel::new(
         "documents compared for a query",
@@ -56,6 +63,6 @@ pub(super) fn speed_up(setting: &Setting<'_>, measured: &Measured<'_>, findings:
             1e3 * scanning_seconds
         ),
         Agreement::of(scanning_seconds > 10.0 * colliding),
-        "the same documents, all pairs; fingerprinting itself not counted, as vectors are not either",
+        "the same documents, all pairs, processor time; fingerprinting itself not counted, as vectors are not either",
     );
 }
