@@ -270,7 +270,7 @@ fn an_interrupted_run_ends_with_130_and_leaves_nothing_behind() {
         let run = running.ended();
         assert_eq!(run.code, Some(code), "{run:?}");
         assert!(run.stdout.is_empty(), "{run:?}");
-        // What the end of a session ends is nobody's fault.
+        // A push that ends with its session is no fault.
         assert!(!run.stderr.contains("WARN"), "{run:?}");
         assert_eq!(kept.sandbox.temporary_files(), Vec::<PathBuf>::new(), "after {signal:?}");
     }

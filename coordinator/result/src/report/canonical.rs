@@ -242,9 +242,9 @@ struct Rows {
 
 /// The places of a row.
 struct RowPlace {
-    /// What the digest is taken of.
+    /// The bytes that the digest takes.
     canonical: Range<usize>,
-    /// What is handed over: the same, if nobody decided on it.
+    /// The bytes that are handed over: the same, if nobody decided on the row.
     shown: Range<usize>,
 }
 

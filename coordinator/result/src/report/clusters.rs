@@ -47,8 +47,8 @@ impl Report {
         self.numbers(&format!("SELECT min(id), max(id) FROM cluster WHERE layer = {view}"))
     }
 
-    /// The clusters of a view with these numbers, in their order. What belongs to them is read for all at once: that takes half of the time
-    /// that it takes cluster by cluster.
+    /// The clusters of a view with these numbers, in their order. Members, links and families are read for all of them at once: most clusters
+    /// are pairs, for which a query takes longer to begin than to read.
     pub(super) fn clusters_in(
         &self,
         view: usize,
@@ -137,7 +137,7 @@ impl Report {
         Ok((members.all, links))
     }
 
-    /// What belongs to the clusters with these numbers.
+    /// The members, links and families of the clusters with these numbers.
     fn parts_of(&self, numbers: &Range<i64>) -> rusqlite::Result<HashMap<i64, Parts>> {
         let mut parts = self.members_in(numbers)?;
         self.add_links(numbers, &mut parts)?;
@@ -267,7 +267,7 @@ impl Report {
     }
 }
 
-/// What belongs to a cluster.
+/// The members, links and families of a cluster.
 #[derive(Default)]
 struct Parts {
     members: Members,

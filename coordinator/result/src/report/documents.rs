@@ -384,10 +384,15 @@ impl Report {
         }
     }
 
+    /// The column of these rows that has the number of the listed row.
+    pub(super) fn listed_number(&self) -> &'static str {
+        if self.views.len() == 1 { "t.id" } else { "d.id" }
+    }
+
     /// Status of each document of two sites, in short rows for counting. If the partner
     /// is at the same place, its path is left out.
     pub fn fates<E: From<Error>>(&self, mut each: impl FnMut(Fate<'_>) -> Result<(), E>) -> Result<(), E> {
-        let listed = if self.views.len() == 1 { "t.id" } else { "d.id" };
+        let listed = self.listed_number();
         let sql = format!(
             "SELECT t.root, t.path, t.size_bytes,
                     t.status IN ('excluded(empty)', 'excluded(no text)', 'excluded(container)'),

@@ -71,7 +71,7 @@ impl Report {
             alone("t"),
             alone("u")
         );
-        let listed = if self.views.len() == 1 { "t.id" } else { "d.id" };
+        let listed = self.listed_number();
         let sql = format!(
             "SELECT CASE instr(rest, x'2f') WHEN 0 THEN rest ELSE substr(rest, 1, instr(rest, x'2f')) END AS name,
                     sum(fate = 0), sum(fate = 1), sum(fate = 2), sum(fate = 3), max(CASE fate WHEN 2 THEN partner END)
