@@ -1,20 +1,20 @@
 //! BLAKE3 of many short contents side by side: each lane of a SIMD register hashes a piece of its own.
 //!
 //! A content of at most 1024 bytes is one chain of blocks, and a processor that follows one chain waits for itself most of the
-//! time. Here as many chains run at once as a register has words, each with its own counter, flags and lengths of blocks; a lane that
-//! has ended its piece takes the next one, so that pieces of unlike lengths keep the lanes full. A longer content is several
+//! time. Here as many chains run at once as a register has words, each with its own counter. Chains with as many blocks run at the same time, so that
+//! lanes differ in nothing else until the last block. A longer content is several
 //! pieces, whose values are joined in pairs, level by level, in the same lanes. The result is that of the crate `blake3`, bit by bit.
 //!
 //! Source: O'Connor, Aumasson, Neves, Wilcox-O'Hearn, "BLAKE3: one function, fast everywhere" (2020), sections 2.1 to 2.4.
 //!
-//! `feed.rs` decides which piece is in which lane, `kernel.rs` is the arithmetic. `sixteen.rs` (AVX-512) and `eight.rs` (AVX2) give
+//! `groups.rs` decides which chains are in the lanes together, `kernel.rs` is the arithmetic. `sixteen.rs` (AVX-512) and `eight.rs` (AVX2) give
 //! it registers; `portable.rs` gives it plain arrays, for the tests. A processor with neither calls the crate, content by content.
 
 #[macro_use]
 mod kernel;
 #[cfg(target_arch = "x86_64")]
 mod eight;
-mod feed;
+mod groups;
 #[cfg(test)]
 mod portable;
 #[cfg(target_arch = "x86_64")]
@@ -23,8 +23,9 @@ pub(crate) mod sixteen;
 #[cfg(target_arch = "x86_64")]
 use crate::x86::{Avx2, Avx512};
 
-/// The bytes of a block.
-const BLOCK_BYTES: usize = 64;
+/// The length of a whole block, in bytes.
+const BLOCK_LENGTH: u32 = 64;
+const BLOCK_BYTES: usize = BLOCK_LENGTH as usize;
 /// The bytes of a piece, which the authors call a chunk.
 const PIECE_BYTES: usize = 1024;
 
@@ -54,10 +55,24 @@ struct Chain<'a> {
     bytes: &'a [u8],
     /// The number of the piece in its content.
     counter: u32,
-    /// The flags that the first block has in addition to those of all.
-    first: u32,
     /// The flags that the last block has in addition to those of all.
     last: u32,
+}
+
+impl Chain<'_> {
+    /// The number of its blocks; an empty one has one.
+    fn blocks(&self) -> usize {
+        self.bytes.len().div_ceil(BLOCK_BYTES).max(1)
+    }
+}
+
+/// The flags of blocks, whatever chain they are of.
+#[derive(Clone, Copy)]
+struct Flags {
+    /// Of every block.
+    common: u32,
+    /// Of the first block in addition.
+    first: u32,
 }
 
 /// A set of lanes.
@@ -86,16 +101,16 @@ impl Lanes {
         wide.into_iter().flatten().chain([Lanes::One])
     }
 
-    /// The value at the end of each chain. All blocks have the flags `common`.
-    fn run(self, chains: &[Chain<'_>], common: u32, key: &[u32; 8], values: &mut [Value]) {
+    /// The value at the end of each chain.
+    fn run(self, chains: &[Chain<'_>], flags: Flags, key: &[u32; 8], values: &mut [Value]) {
         match self {
             Lanes::One => unreachable!("the crate hashes contents, not chains"),
             #[cfg(test)]
-            Lanes::Portable => portable::run(chains, common, key, values),
+            Lanes::Portable => portable::run(chains, flags, key, values),
             #[cfg(target_arch = "x86_64")]
-            Lanes::Avx2(avx2) => eight::run(avx2, chains, common, key, values),
+            Lanes::Avx2(avx2) => eight::run(avx2, chains, flags, key, values),
             #[cfg(target_arch = "x86_64")]
-            Lanes::Avx512(avx512) => sixteen::run(avx512, chains, common, key, values),
+            Lanes::Avx512(avx512) => sixteen::run(avx512, chains, flags, key, values),
         }
     }
 }
@@ -130,7 +145,7 @@ impl ManyHasher {
         let mut chains = Vec::with_capacity(piece_count);
         contents.iter().for_each(|content| push_pieces(&mut chains, content));
         let mut values = vec![[0; 32]; piece_count];
-        self.lanes.run(&chains, mode, &key, &mut values);
+        self.lanes.run(&chains, Flags { common: mode, first: PIECE_START }, &key, &mut values);
         if piece_count == contents.len() {
             return values;
         }
@@ -156,16 +171,11 @@ impl ManyHasher {
         for &count in &*counts {
             let root = if count == 2 { ROOT } else { 0 };
             let pairs = values[first..first + count].as_chunks::<2>().0;
-            chains.extend(pairs.iter().map(|pair| Chain {
-                bytes: pair.as_flattened(),
-                counter: 0,
-                first: 0,
-                last: root,
-            }));
+            chains.extend(pairs.iter().map(|pair| Chain { bytes: pair.as_flattened(), counter: 0, last: root }));
             first += count;
         }
         let mut pairs = vec![[0; 32]; chains.len()];
-        self.lanes.run(&chains, mode | PARENT, key, &mut pairs);
+        self.lanes.run(&chains, Flags { common: mode | PARENT, first: 0 }, key, &mut pairs);
         let (mut joined, mut pairs, mut first) = (Vec::with_capacity(values.len()), pairs.into_iter(), 0);
         for count in counts {
             joined.extend(pairs.by_ref().take(*count / 2));
@@ -198,11 +208,11 @@ fn pieces_of(content: &[u8]) -> usize {
 
 fn push_pieces<'a>(chains: &mut Vec<Chain<'a>>, content: &'a [u8]) {
     if content.len() <= PIECE_BYTES {
-        chains.push(Chain { bytes: content, counter: 0, first: PIECE_START, last: PIECE_END | ROOT });
+        chains.push(Chain { bytes: content, counter: 0, last: PIECE_END | ROOT });
         return;
     }
     let pieces = (0..).zip(content.chunks(PIECE_BYTES));
-    chains.extend(pieces.map(|(counter, bytes)| Chain { bytes, counter, first: PIECE_START, last: PIECE_END }));
+    chains.extend(pieces.map(|(counter, bytes)| Chain { bytes, counter, last: PIECE_END }));
 }
 
 fn words(key: &[u8; 32]) -> [u32; 8] {

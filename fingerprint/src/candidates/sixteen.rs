@@ -8,7 +8,7 @@ use std::arch::x86_64::*;
 
 use super::{Bits, Run, WORD_PLACES};
 use crate::content_sketch::{SAMPLED_BITS, SKETCH_SLOTS, Sketcher, Sketching};
-use crate::lanes::sixteen::blocks as transposed;
+use crate::lanes::sixteen::{blocks, last_blocks};
 use crate::tttd::{Tttd, WINDOW_BYTES};
 use crate::x86::{Avx512Vbmi2, load_8, load_8_long, load_32_short, load_64, store_16_at};
 
@@ -165,7 +165,10 @@ impl Group<'_> {
     #[inline]
     #[target_feature(enable = "avx512f,avx512bw,avx512dq,avx512vbmi,avx512vbmi2,bmi2,popcnt")]
     fn follow<const SAMPLES: bool>(&mut self, rows: &[&[u8]; STRETCHES]) {
-        let bytes = transposed(rows);
+        // At the end of the data, stretches have fewer bytes.
+        let is_whole = rows.iter().all(|row| row.len() >= STEPS);
+        let bytes =
+            if is_whole { blocks(&rows.map(|row| row.first_chunk().expect("it is whole"))) } else { last_blocks(rows) };
         let mut all = splat(0);
         for bytes in &bytes {
             all = _mm512_or_si512(all, *bytes);

@@ -2,8 +2,8 @@
 
 use std::arch::x86_64::*;
 
-use super::feed::Feed;
-use super::{BLOCK_BYTES, Chain, INITIAL, Value};
+use super::groups::{Step, groups};
+use super::{BLOCK_BYTES, BLOCK_LENGTH, Chain, Flags, INITIAL, Value};
 use crate::x86::{Avx2, load_8 as load, load_halves, store_8 as store};
 
 const LANES: usize = 8;
@@ -11,8 +11,8 @@ type Words = __m256i;
 
 /// Follows each chain to its end.
 #[expect(unsafe_code, reason = "the token proves that the processor has the instructions")]
-pub(super) fn run(_: Avx2, chains: &[Chain<'_>], common: u32, key: &[u32; 8], values: &mut [Value]) {
-    unsafe { follow(chains, common, key, values) }
+pub(super) fn run(_: Avx2, chains: &[Chain<'_>], flags: Flags, key: &[u32; 8], values: &mut [Value]) {
+    unsafe { follow(chains, flags, key, values) }
 }
 
 kernel!(#[target_feature(enable = "avx2")]);
@@ -62,29 +62,27 @@ fn choose(bits: u32, set: Words, unset: Words) -> Words {
     _mm256_blendv_epi8(unset, set, _mm256_cmpeq_epi32(_mm256_and_si256(splat(bits), own), own))
 }
 
-/// Both halves of a block.
 #[inline]
 #[target_feature(enable = "avx2")]
-fn block(rest: &[u8]) -> [Words; 2] {
-    if let Some(block) = rest.first_chunk() {
-        return load_halves(block);
-    }
-    let mut block = [0; BLOCK_BYTES];
-    block[..rest.len()].copy_from_slice(rest);
-    load_halves(&block)
-}
-
-#[inline]
-#[target_feature(enable = "avx2")]
-fn blocks(rests: &[&[u8]; LANES]) -> [Words; 16] {
+fn blocks(blocks: &[&[u8; BLOCK_BYTES]; LANES]) -> [Words; 16] {
     let (mut low, mut high) = ([splat(0); 8], [splat(0); 8]);
     for lane in 0..LANES {
-        [low[lane], high[lane]] = block(rests[lane]);
+        [low[lane], high[lane]] = load_halves(blocks[lane]);
     }
     let mut words = [splat(0); 16];
     words[..8].copy_from_slice(&transposed(low));
     words[8..].copy_from_slice(&transposed(high));
     words
+}
+
+#[inline]
+#[target_feature(enable = "avx2")]
+fn last_blocks(rests: &[&[u8]; LANES]) -> [Words; 16] {
+    let mut filled = [[0; BLOCK_BYTES]; LANES];
+    for (block, rest) in filled.iter_mut().zip(rests) {
+        block[..rest.len()].copy_from_slice(rest);
+    }
+    blocks(&filled.each_ref())
 }
 
 /// A transposition: pairs of words, then pairs of pairs within halves of registers, then the halves.

@@ -1,22 +1,31 @@
 //! The steps of all lanes, written once for every kind of register.
 //!
 //! A macro, because a function for one set of instructions inlines only functions for the same set. The module that uses it has
-//! `LANES`; `Words`, a register of as many words; `splat`, `load` and `store`; `add`, `xor`, and `rotate` to the right; `choose`, which takes words of one register where a bit is set, else those of another; and `blocks`, which loads the
-//! first 64 bytes of each lane's rest, filled up with zeros, word by word.
+//! `LANES`; `Words`, a register of as many words; `splat`, `load` and `store`; `add`, `xor`, and `rotate` to the right; `choose`, which takes words of one register where a bit is set, else those of another; `blocks`, which loads a block of each
+//! lane word by word; and `last_blocks`, which does so with at most 64 bytes of each lane, filled up with zeros.
 
 macro_rules! kernel {
     ($(#[$attribute:meta])*) => {
-        /// Follows each chain to its end, `LANES` at a time. All blocks have the flags `common`.
+        /// Follows each chain to its end, `LANES` at a time.
         $(#[$attribute])*
-        fn follow(chains: &[Chain<'_>], common: u32, key: &[u32; 8], values: &mut [Value]) {
-            let mut feed = Feed::<LANES>::new(chains, common);
-            let mut state = [splat(0); 8];
-            while feed.begin_step() {
-                for (word, key) in state.iter_mut().zip(key) {
-                    *word = choose(feed.fresh, splat(*key), *word);
+        fn follow(chains: &[Chain<'_>], flags: Flags, key: &[u32; 8], values: &mut [Value]) {
+            for group in groups::<LANES>(chains) {
+                let counters = load(&group.counters);
+                let mut state = key.map(|word| splat(word));
+                // While no chain has come to its last block, all lanes do the same.
+                let (mut own, whole) = (splat(flags.common | flags.first), splat(flags.common));
+                for step in 0..group.whole_steps() {
+                    state = compress(&state, &blocks(&group.blocks(step)), counters, splat(BLOCK_LENGTH), own);
+                    own = whole;
                 }
-                state = compress(&state, &blocks(&feed.rests), &feed.counters, &feed.lengths, &feed.flags);
-                feed.end_step(values, || state.map(|word| store(word)));
+                for step in group.whole_steps()..group.steps() {
+                    let Step { rests, lengths, flags, active } = group.step(step, flags);
+                    let next = compress(&state, &last_blocks(&rests), counters, load(&lengths), load(&flags));
+                    for (word, next) in state.iter_mut().zip(next) {
+                        *word = choose(active, next, *word);
+                    }
+                }
+                group.put(&state.map(|word| store(word)), values);
             }
         }
 
@@ -26,16 +35,16 @@ macro_rules! kernel {
         fn compress(
             state: &[Words; 8],
             m: &[Words; 16],
-            counters: &[u32; LANES],
-            lengths: &[u32; LANES],
-            flags: &[u32; LANES],
+            counters: Words,
+            lengths: Words,
+            flags: Words,
         ) -> [Words; 8] {
             let mut v = [splat(0); 16];
             v[..8].copy_from_slice(state);
             for (word, initial) in v[8..12].iter_mut().zip(INITIAL) {
                 *word = splat(initial);
             }
-            (v[12], v[14], v[15]) = (load(counters), load(lengths), load(flags));
+            (v[12], v[14], v[15]) = (counters, lengths, flags);
             macro_rules! mix {
                 ($a:literal $b:literal $c:literal $d:literal, $x:literal $y:literal) => {
                     v[$a] = add(add(v[$a], m[$x]), v[$b]);

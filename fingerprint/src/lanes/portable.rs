@@ -1,14 +1,14 @@
 //! Four lanes in plain arrays.
 
-use super::feed::Feed;
-use super::{BLOCK_BYTES, Chain, INITIAL, Value};
+use super::groups::{Step, groups};
+use super::{BLOCK_BYTES, BLOCK_LENGTH, Chain, Flags, INITIAL, Value};
 
 const LANES: usize = 4;
 type Words = [u32; LANES];
 
 /// Follows each chain to its end.
-pub(super) fn run(chains: &[Chain<'_>], common: u32, key: &[u32; 8], values: &mut [Value]) {
-    follow(chains, common, key, values);
+pub(super) fn run(chains: &[Chain<'_>], flags: Flags, key: &[u32; 8], values: &mut [Value]) {
+    follow(chains, flags, key, values);
 }
 
 kernel!();
@@ -57,15 +57,21 @@ fn choose(bits: u32, set: Words, unset: Words) -> Words {
 }
 
 #[inline(always)]
-fn blocks(rests: &[&[u8]; LANES]) -> [Words; 16] {
+fn blocks(blocks: &[&[u8; BLOCK_BYTES]; LANES]) -> [Words; 16] {
     let mut words = [[0; LANES]; 16];
-    for (lane, rest) in rests.iter().enumerate() {
-        let mut block = [0; BLOCK_BYTES];
-        let length = rest.len().min(BLOCK_BYTES);
-        block[..length].copy_from_slice(&rest[..length]);
+    for (lane, block) in blocks.iter().enumerate() {
         for (word, bytes) in words.iter_mut().zip(block.as_chunks::<4>().0) {
             word[lane] = u32::from_le_bytes(*bytes);
         }
     }
     words
+}
+
+#[inline(always)]
+fn last_blocks(rests: &[&[u8]; LANES]) -> [Words; 16] {
+    let mut filled = [[0; BLOCK_BYTES]; LANES];
+    for (block, rest) in filled.iter_mut().zip(rests) {
+        block[..rest.len()].copy_from_slice(rest);
+    }
+    blocks(&filled.each_ref())
 }

@@ -2,17 +2,17 @@
 
 use std::arch::x86_64::*;
 
-use super::feed::Feed;
-use super::{Chain, INITIAL, Value};
-use crate::x86::{Avx512, load_16 as load, load_bytes, store_16 as store};
+use super::groups::{Step, groups};
+use super::{BLOCK_BYTES, BLOCK_LENGTH, Chain, Flags, INITIAL, Value};
+use crate::x86::{Avx512, load_16 as load, load_64, load_bytes, store_16 as store};
 
 const LANES: usize = 16;
 type Words = __m512i;
 
 /// Follows each chain to its end.
 #[expect(unsafe_code, reason = "the token proves that the processor has the instructions")]
-pub(super) fn run(_: Avx512, chains: &[Chain<'_>], common: u32, key: &[u32; 8], values: &mut [Value]) {
-    unsafe { follow(chains, common, key, values) }
+pub(super) fn run(_: Avx512, chains: &[Chain<'_>], flags: Flags, key: &[u32; 8], values: &mut [Value]) {
+    unsafe { follow(chains, flags, key, values) }
 }
 
 kernel!(#[target_feature(enable = "avx512f,avx512bw,bmi2")]);
@@ -48,14 +48,30 @@ fn choose(bits: u32, set: Words, unset: Words) -> Words {
     _mm512_mask_blend_epi32(bits as __mmask16, unset, set)
 }
 
-/// A transposition: pairs of words, then pairs of pairs within quarters of registers, then the quarters.
 #[inline]
 #[target_feature(enable = "avx512f,avx512bw,bmi2")]
-pub(crate) fn blocks(rests: &[&[u8]; LANES]) -> [Words; 16] {
+pub(crate) fn blocks(blocks: &[&[u8; BLOCK_BYTES]; LANES]) -> [Words; 16] {
+    let mut rows = [splat(0); 16];
+    for (row, block) in rows.iter_mut().zip(blocks) {
+        *row = load_64(block);
+    }
+    transposed(rows)
+}
+
+#[inline]
+#[target_feature(enable = "avx512f,avx512bw,bmi2")]
+pub(crate) fn last_blocks(rests: &[&[u8]; LANES]) -> [Words; 16] {
     let mut rows = [splat(0); 16];
     for (row, rest) in rows.iter_mut().zip(rests) {
         *row = load_bytes(rest);
     }
+    transposed(rows)
+}
+
+/// Pairs of words, then pairs of pairs within quarters of registers, then the quarters.
+#[inline]
+#[target_feature(enable = "avx512f,avx512bw,bmi2")]
+fn transposed(rows: [Words; 16]) -> [Words; 16] {
     let mut pairs = rows;
     for i in 0..8 {
         pairs[2 * i] = _mm512_unpacklo_epi32(rows[2 * i], rows[2 * i + 1]);
