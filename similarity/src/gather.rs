@@ -7,11 +7,12 @@
 use std::sync::atomic::{AtomicU64, Ordering};
 
 use cognate_fingerprint::Tag;
+use zerocopy::{FromBytes, Immutable, IntoBytes};
 
 use crate::error::Error;
 use crate::posting::{ContentIndex, Posting};
 use crate::shards::Shards;
-use crate::spill::{Buckets, BucketsOptions, Row, SpillFolder, Writer};
+use crate::spill::{Buckets, BucketsOptions, SpillFolder, Writer};
 
 /// Postings handed over at once.
 const SLICE_POSTINGS: usize = 1024;
@@ -42,7 +43,8 @@ pub struct GatherOptions {
 }
 
 /// A posting as it is stored: the halves of the tag as numbers, so that sorting compares words.
-#[derive(Clone, Copy, Debug)]
+#[derive(Clone, Copy, Debug, FromBytes, IntoBytes, Immutable)]
+#[repr(C)]
 struct PostingRow {
     high: u64,
     low: u64,
@@ -77,23 +79,6 @@ fn halves(tag: u128) -> (u64, u64) {
     ((tag >> 64) as u64, tag as u64)
 }
 
-impl Row for PostingRow {
-    const BYTES: usize = 24;
-
-    fn encode(&self, out: &mut [u8]) {
-        out[..8].copy_from_slice(&self.high.to_le_bytes());
-        out[8..16].copy_from_slice(&self.low.to_le_bytes());
-        out[16..20].copy_from_slice(&self.length_and_flag.to_le_bytes());
-        out[20..24].copy_from_slice(&self.content.to_le_bytes());
-    }
-
-    fn decode(bytes: &[u8]) -> PostingRow {
-        let long = |at: usize| u64::from_le_bytes(bytes[at..at + 8].try_into().expect("a long word has 8 bytes"));
-        let word = |at: usize| u32::from_le_bytes(bytes[at..at + 4].try_into().expect("a word has 4 bytes"));
-        PostingRow { high: long(0), low: long(8), length_and_flag: word(16), content: word(20) }
-    }
-}
-
 /// Postings gathered into shards.
 pub struct GatheredShards<'s> {
     buckets: Buckets<'s, PostingRow>,
@@ -107,7 +92,7 @@ impl<'s> GatheredShards<'s> {
     pub fn new(folder: &'s SpillFolder, options: &GatherOptions) -> GatheredShards<'s> {
         // A shard is sorted in the nearer caches where it may be small; it must not be so small that blocks of a spill
         // file are, and not larger than half of a thread's working memory, because it is sorted from place to place.
-        let bytes = options.postings_max.saturating_mul(PostingRow::BYTES as u64);
+        let bytes = options.postings_max.saturating_mul(size_of::<PostingRow>() as u64);
         let working_bytes = options.memory_budget_bytes / 8 / options.threads.max(1) as u64;
         let count = (bytes / SHARD_BYTES).min(CACHED_SHARDS_MAX).min(options.memory_budget_bytes / 4 / BLOCK_BYTES);
         let count = count.max(bytes.div_ceil(working_bytes.max(1)).saturating_mul(2)).clamp(SHARDS_MIN, SHARDS_MAX);
@@ -327,14 +312,12 @@ mod tests {
     }
 
     #[test]
-    fn a_posting_comes_back_from_its_row_and_bytes() {
+    fn a_posting_comes_back_from_its_row() {
         for (tag, length_bytes, template, content) in
             [([0; 16], 0, false, 0), ([255; 16], TEMPLATE_BIT - 1, true, u32::MAX), ([7; 16], 1, false, 9)]
         {
             let posting = Posting { tag: Tag(tag), length_bytes, template, content: ContentIndex(content) };
-            let mut bytes = [0; PostingRow::BYTES];
-            PostingRow::new(&posting).encode(&mut bytes);
-            assert_eq!(PostingRow::decode(&bytes).posting(), posting);
+            assert_eq!(PostingRow::new(&posting).posting(), posting);
         }
     }
 

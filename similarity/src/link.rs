@@ -1,10 +1,12 @@
 //! A link: two contents that share enough, and how many bytes they share.
 
+use zerocopy::{FromBytes, Immutable, IntoBytes};
+
 use crate::posting::ContentIndex;
-use crate::spill::Row;
 
 /// Two contents and the bytes that they share.
-#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug, FromBytes, IntoBytes, Immutable)]
+#[repr(C)]
 pub struct Link {
     /// The content with the smaller number.
     pub a: ContentIndex,
@@ -14,16 +16,19 @@ pub struct Link {
     pub shared_bytes: u64,
 }
 
-impl Row for Link {
-    const BYTES: usize = <[u32; 4]>::BYTES;
+impl Link {
+    /// Bytes of a link in a file.
+    pub(crate) const BYTES: usize = 16;
 
-    fn encode(&self, out: &mut [u8]) {
+    /// Writes the link into `BYTES` bytes.
+    pub(crate) fn encode(&self, out: &mut [u8]) {
         out[..4].copy_from_slice(&self.a.0.to_le_bytes());
         out[4..8].copy_from_slice(&self.b.0.to_le_bytes());
         out[8..16].copy_from_slice(&self.shared_bytes.to_le_bytes());
     }
 
-    fn decode(bytes: &[u8]) -> Link {
+    /// Reads a link back from `BYTES` bytes.
+    pub(crate) fn decode(bytes: &[u8]) -> Link {
         let word = |at: usize| u32::from_le_bytes(bytes[at..at + 4].try_into().expect("a word has 4 bytes"));
         let shared = bytes[8..].try_into().expect("a long word has 8 bytes");
         Link { a: ContentIndex(word(0)), b: ContentIndex(word(4)), shared_bytes: u64::from_le_bytes(shared) }
@@ -38,11 +43,9 @@ mod tests {
     fn a_link_comes_back_from_its_bytes() {
         for (a, b, shared_bytes) in [(0, 1, 0), (7, 1 << 30, u64::MAX), (u32::MAX - 1, u32::MAX, 1 << 40)] {
             let link = Link { a: ContentIndex(a), b: ContentIndex(b), shared_bytes };
-            let mut bytes = vec![9];
-            Link::encode_all(&[link, link], &mut bytes);
-            assert_eq!(bytes.len(), 1 + 2 * Link::BYTES);
-            let links: Vec<Link> = bytes[1..].chunks_exact(Link::BYTES).map(Link::decode).collect();
-            assert_eq!((bytes[0], links), (9, vec![link; 2]));
+            let mut bytes = [9; Link::BYTES];
+            link.encode(&mut bytes);
+            assert_eq!(Link::decode(&bytes), link);
         }
     }
 

@@ -5,7 +5,6 @@ use std::path::{Path, PathBuf};
 use crate::checked::{Binding, CheckedReader, CheckedWriter, StreamKind};
 use crate::error::Error;
 use crate::link::Link;
-use crate::spill::Row;
 
 const KIND: StreamKind = StreamKind { magic: *b"CGNATLNK", version: 1 };
 
@@ -38,8 +37,8 @@ impl LinkWriter {
         debug_assert!(self.last.iter().chain(links).is_sorted(), "links come in order");
         self.last = links.last().copied().or(self.last);
         self.links += links.len() as u64;
-        self.bytes.clear();
-        Link::encode_all(links, &mut self.bytes);
+        self.bytes.resize(links.len() * Link::BYTES, 0);
+        self.bytes.chunks_exact_mut(Link::BYTES).zip(links).for_each(|(bytes, link)| link.encode(bytes));
         self.file.write(&self.bytes)
     }
 

@@ -10,7 +10,7 @@ use std::sync::{Condvar, Mutex, PoisonError};
 use crate::error::Error;
 use crate::link::Link;
 use crate::posting::ContentIndex;
-use crate::spill::{Buckets, BucketsOptions, Row, SpillFolder};
+use crate::spill::{Buckets, BucketsOptions, SpillFolder};
 use crate::workers::share_out;
 
 /// Ranges of contents.

@@ -98,7 +98,7 @@ mod tests {
     fn a_group_is_reached_by_its_own_bit_and_one_beyond_all_words_by_none() {
         let of = |groups: Vec<u64>| OmittedOf { content: ContentIndex(0), strengths: [0; 2], groups };
         let reached = |one: OmittedOf| (0..=u16::MAX).filter(|group| one.reaches(*group)).collect::<Vec<_>>();
-        assert_eq!(reached(of(vec![])), []);
+        assert!(reached(of(vec![])).is_empty());
         assert_eq!(reached(of(vec![1, 1 << 63, 5])), [0, 127, 128, 130]);
         assert_eq!(reached(of(vec![u64::MAX; 1024])).len(), 1 << 16);
     }

@@ -1,12 +1,14 @@
 //! Postings: each records that a chunk occurs in a content. An analysis starts from them alone.
 
 use cognate_fingerprint::Tag;
+use zerocopy::{FromBytes, Immutable, IntoBytes};
 
 /// Dense number of a content inside one analysis.
 ///
 /// Contents are numbered by ascending content digest, so the order of these numbers is the order of digests. Ties
 /// are broken by them ("the smaller digest"), so the engine needs no digest.
-#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug, FromBytes, IntoBytes, Immutable)]
+#[repr(transparent)]
 pub struct ContentIndex(pub u32);
 
 impl ContentIndex {

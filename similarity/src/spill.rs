@@ -6,13 +6,15 @@
 //! the [`SpillFolder`] is dropped, whatever the reason.
 //!
 //! A spill file is a list of blocks: number of rows (4 bytes), CRC-32 of the rows (4 bytes), the rows. The file is this process's own and
-//! lives as long as a pass: the checksum is for faults of the disk, and must cost nothing next to reading.
+//! lives as long as a pass: rows are in the order of bytes of this machine, and the checksum is for faults of the disk, and must cost nothing next to reading.
 
 use std::fs::{self, File, OpenOptions};
-use std::io::{BufReader, Read, Write};
+use std::io::{self, IoSlice, Read, Write};
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Mutex, MutexGuard, OnceLock, PoisonError};
+
+use zerocopy::{FromBytes, Immutable, IntoBytes};
 
 use crate::error::Error;
 
@@ -23,37 +25,10 @@ const BLOCK_BYTES_MAX: usize = 1 << 18;
 /// Names of spill folders within one process differ by this number.
 static NEXT_FOLDER: AtomicU64 = AtomicU64::new(0);
 
-/// A row of fixed size, all words.
-pub(crate) trait Row: Copy + Send {
-    /// Bytes of a row in a file.
-    const BYTES: usize;
-    /// Writes the row into `BYTES` bytes.
-    fn encode(&self, out: &mut [u8]);
-    /// Reads a row back from `BYTES` bytes.
-    fn decode(bytes: &[u8]) -> Self;
-    /// Appends rows.
-    fn encode_all(rows: &[Self], out: &mut Vec<u8>) {
-        let begun = out.len();
-        out.resize(begun + rows.len() * Self::BYTES, 0);
-        out[begun..].chunks_exact_mut(Self::BYTES).zip(rows).for_each(|(bytes, row)| row.encode(bytes));
-    }
-}
+/// A row of fixed size without padding: its bytes in a file are those in memory.
+pub(crate) trait Row: FromBytes + IntoBytes + Immutable + Copy + Send {}
 
-impl<const WORDS: usize> Row for [u32; WORDS] {
-    const BYTES: usize = WORDS * 4;
-
-    fn encode(&self, out: &mut [u8]) {
-        out.as_chunks_mut().0.iter_mut().zip(self).for_each(|(bytes, word)| *bytes = word.to_le_bytes());
-    }
-
-    fn decode(bytes: &[u8]) -> Self {
-        let mut words = bytes.chunks_exact(4);
-        std::array::from_fn(|_| {
-            let word = words.next().expect("a row has all its words");
-            u32::from_le_bytes(word.try_into().expect("a word has 4 bytes"))
-        })
-    }
-}
+impl<T: FromBytes + IntoBytes + Immutable + Copy + Send> Row for T {}
 
 /// The folder for spilled rows, made when first needed and removed when this value is dropped.
 #[derive(Debug)]
@@ -92,7 +67,7 @@ impl SpillFolder {
             match fs::create_dir(&folder) {
                 Ok(()) => return Ok(self.folder.get_or_init(|| folder)),
                 // An earlier process with this number may have left a folder; it is not ours to remove.
-                Err(error) if error.kind() == std::io::ErrorKind::AlreadyExists => {}
+                Err(error) if error.kind() == io::ErrorKind::AlreadyExists => {}
                 Err(error) => return Err(Error::io("create", &folder)(error)),
             }
         }
@@ -147,7 +122,7 @@ struct Bucket<T> {
 impl<'s, T: Row> Buckets<'s, T> {
     pub(crate) fn new(spill: &'s SpillFolder, options: &BucketsOptions) -> Buckets<'s, T> {
         let slice_bytes = options.memory_bytes_max / 4 / (options.count * options.writers) as u64;
-        let slice_rows = usize::try_from(slice_bytes).unwrap_or(usize::MAX) / T::BYTES;
+        let slice_rows = usize::try_from(slice_bytes).unwrap_or(usize::MAX) / size_of::<T>();
         let empty = || Bucket { slices: Vec::new(), memory_bytes: 0, spilled_rows: 0 };
         Buckets {
             spill,
@@ -174,7 +149,10 @@ impl<'s, T: Row> Buckets<'s, T> {
     pub(crate) fn scan(&self, number: usize, mut visit: impl FnMut(&[T]) -> Result<(), Error>) -> Result<(), Error> {
         let bucket = lock(&self.buckets[number]);
         if bucket.spilled_rows > 0 {
-            scan_file(&self.path(number)?, bucket.spilled_rows, &mut visit)?;
+            let (mut file, mut rows) = (SpillFile::open(self.path(number)?, bucket.spilled_rows)?, Vec::new());
+            while file.read_block(&mut rows)? {
+                visit(&rows)?;
+            }
         }
         bucket.slices.iter().try_for_each(|slice| visit(slice))
     }
@@ -194,8 +172,7 @@ impl<'s, T: Row> Buckets<'s, T> {
 
     /// Rows of a bucket.
     pub(crate) fn rows(&self, number: usize) -> u64 {
-        let bucket = lock(&self.buckets[number]);
-        bucket.spilled_rows + bucket.slices.iter().map(|slice| slice.len() as u64).sum::<u64>()
+        lock(&self.buckets[number]).rows()
     }
 
     /// Takes rows into a bucket.
@@ -237,32 +214,35 @@ impl<'s, T: Row> Buckets<'s, T> {
         let path = self.path(number)?;
         // Opened for each write: thousands of buckets would run out of descriptors.
         let mut file = OpenOptions::new().create(true).append(true).open(&path).map_err(Error::io("open", &path))?;
-        let mut rows = Vec::new();
-        for slice in &bucket.slices {
-            T::encode_all(slice, &mut rows);
-            bucket.spilled_rows += slice.len() as u64;
-            if rows.len() >= BLOCK_BYTES_MAX / 2 {
-                self.write_block(&mut file, &path, &mut rows)?;
-            }
+        let mut begun = 0;
+        while begun < bucket.slices.len() {
+            let mut bytes = 0;
+            let fits = |slice: &&Vec<T>| {
+                bytes += size_of_val(slice.as_slice());
+                bytes <= BLOCK_BYTES_MAX
+            };
+            let count = bucket.slices[begun..].iter().take_while(fits).count().max(1);
+            self.write_block(&mut file, &path, &bucket.slices[begun..begun + count])?;
+            begun += count;
         }
-        self.write_block(&mut file, &path, &mut rows)?;
+        bucket.spilled_rows = bucket.rows();
         self.memory_bytes.fetch_sub(bucket.memory_bytes, Ordering::Relaxed);
         bucket.memory_bytes = 0;
         bucket.slices = Vec::new();
         Ok(())
     }
 
-    fn write_block(&self, file: &mut File, path: &Path, rows: &mut Vec<u8>) -> Result<(), Error> {
-        if rows.is_empty() {
-            return Ok(());
+    fn write_block(&self, file: &mut File, path: &Path, slices: &[Vec<T>]) -> Result<(), Error> {
+        let (mut count, mut check) = (0, crc32fast::Hasher::new());
+        for slice in slices {
+            count += slice.len();
+            check.update(slice.as_bytes());
         }
-        let count = u32::try_from(rows.len() / T::BYTES).expect("a block holds kilobytes");
-        let mut head = count.to_le_bytes().to_vec();
-        head.extend_from_slice(&crc32fast::hash(rows).to_le_bytes());
-        file.write_all(&head).and_then(|()| file.write_all(rows)).map_err(Error::io("write", path))?;
-        let bytes = (head.len() + rows.len()) as u64;
+        let count = u32::try_from(count).expect("a block holds kilobytes");
+        let head = [count, check.finalize()];
+        let parts = std::iter::once(head.as_bytes()).chain(slices.iter().map(|slice| slice.as_bytes()));
+        let bytes = write_all(file, parts.map(IoSlice::new).collect()).map_err(Error::io("write", path))?;
         self.spill.written_bytes.fetch_add(bytes, Ordering::Relaxed);
-        rows.clear();
         Ok(())
     }
 
@@ -286,41 +266,74 @@ impl<T> Drop for Buckets<'_, T> {
     }
 }
 
-fn scan_file<T: Row>(
-    path: &Path,
-    row_count: u64,
-    visit: &mut impl FnMut(&[T]) -> Result<(), Error>,
-) -> Result<(), Error> {
-    let corrupt = |detail| Error::Corrupt { path: path.to_owned(), detail };
-    let read = |file: &mut BufReader<File>, bytes: &mut [u8]| {
-        file.read_exact(bytes).map_err(|error| match error.kind() {
-            std::io::ErrorKind::UnexpectedEof => corrupt("it is cut short"),
-            _ => Error::io("read", path)(error),
-        })
-    };
-    let mut file = BufReader::new(File::open(path).map_err(Error::io("open", path))?);
-    let mut left = row_count;
-    let (mut bytes, mut rows) = (Vec::new(), Vec::new());
-    while left > 0 {
-        let mut head = [0; 8];
-        read(&mut file, &mut head)?;
-        let [count, sum] = Row::decode(&head);
-        let block_bytes = count as usize * T::BYTES;
-        // Checked before memory is taken for it: a damaged count could ask for gigabytes.
-        if count == 0 || u64::from(count) > left || block_bytes > 2 * BLOCK_BYTES_MAX {
-            return Err(corrupt("a block has an impossible length"));
+/// Writes several parts by as few calls as the system needs, and returns how many bytes they are: small writes to a file cost more than their bytes.
+fn write_all(file: &mut File, mut parts: Vec<IoSlice<'_>>) -> io::Result<u64> {
+    let bytes: usize = parts.iter().map(|part| part.len()).sum();
+    let mut left = &mut parts[..];
+    while !left.is_empty() {
+        match file.write_vectored(left) {
+            Ok(0) => return Err(io::ErrorKind::WriteZero.into()),
+            Ok(count) => IoSlice::advance_slices(&mut left, count),
+            Err(error) if error.kind() == io::ErrorKind::Interrupted => {}
+            Err(error) => return Err(error),
         }
-        bytes.resize(block_bytes, 0);
-        read(&mut file, &mut bytes)?;
-        if sum != crc32fast::hash(&bytes) {
-            return Err(corrupt("the checksum of a block does not match"));
-        }
-        rows.clear();
-        rows.extend(bytes.chunks_exact(T::BYTES).map(T::decode));
-        visit(&rows)?;
-        left -= u64::from(count);
     }
-    Ok(())
+    Ok(bytes as u64)
+}
+
+impl<T> Bucket<T> {
+    /// The rows in memory and in the file.
+    fn rows(&self) -> u64 {
+        self.spilled_rows + self.slices.iter().map(|slice| slice.len() as u64).sum::<u64>()
+    }
+}
+
+/// A spill file that is read block by block.
+struct SpillFile {
+    file: File,
+    path: PathBuf,
+    /// Rows that are not read yet.
+    left: u64,
+}
+
+impl SpillFile {
+    fn open(path: PathBuf, rows: u64) -> Result<SpillFile, Error> {
+        let file = File::open(&path).map_err(Error::io("open", &path))?;
+        Ok(SpillFile { file, path, left: rows })
+    }
+
+    /// Reads the rows of the next block, in the place of those that are there; false if there is none.
+    fn read_block<T: Row>(&mut self, rows: &mut Vec<T>) -> Result<bool, Error> {
+        if self.left == 0 {
+            return Ok(false);
+        }
+        let mut head = [0_u32; 2];
+        self.read(head.as_mut_bytes())?;
+        let [count, check] = head;
+        // Checked before memory is taken for it: a damaged count could ask for gigabytes.
+        if count == 0 || u64::from(count) > self.left || count as usize * size_of::<T>() > 2 * BLOCK_BYTES_MAX {
+            return Err(self.corrupt("a block has an impossible length"));
+        }
+        rows.resize(count as usize, T::new_zeroed());
+        let bytes = rows.as_mut_bytes();
+        self.read(bytes)?;
+        if check != crc32fast::hash(bytes) {
+            return Err(self.corrupt("the checksum of a block does not match"));
+        }
+        self.left -= u64::from(count);
+        Ok(true)
+    }
+
+    fn read(&mut self, bytes: &mut [u8]) -> Result<(), Error> {
+        self.file.read_exact(bytes).map_err(|error| match error.kind() {
+            io::ErrorKind::UnexpectedEof => self.corrupt("it is cut short"),
+            _ => Error::io("read", &self.path)(error),
+        })
+    }
+
+    fn corrupt(&self, detail: &'static str) -> Error {
+        Error::Corrupt { path: self.path.clone(), detail }
+    }
 }
 
 /// Writes rows of one thread to buckets.
@@ -440,16 +453,6 @@ mod tests {
     }
 
     #[test]
-    fn words_come_back_from_their_bytes_in_little_endian() {
-        let row = [1u32, u32::MAX, 0x0102_0304];
-        let mut bytes = [0; 12];
-        row.encode(&mut bytes);
-        assert_eq!(bytes, [1, 0, 0, 0, 255, 255, 255, 255, 4, 3, 2, 1]);
-        assert_eq!(<[u32; 3]>::decode(&bytes), row);
-        assert_eq!(<[u32; 3] as Row>::BYTES, bytes.len());
-    }
-
-    #[test]
     fn rows_that_are_appended_follow_each_other_in_slices() {
         let spill = SpillFolder::new(Path::new("/nonexistent"));
         let buckets: Buckets<'_, [u32; 2]> = Buckets::new(&spill, &options(1 << 20));
@@ -541,16 +544,19 @@ mod tests {
         let path = folder.path().join("rows-0.spill");
         let block = |rows: u32| {
             let bytes = vec![7; rows as usize * 8];
-            [&rows.to_le_bytes()[..], &crc32fast::hash(&bytes).to_le_bytes(), &bytes].concat()
+            [[rows, crc32fast::hash(&bytes)].as_bytes(), &bytes].concat()
         };
         let scanned = |content: Vec<u8>, expected: u64| {
             fs::write(&path, content).unwrap();
+            let (mut file, mut rows) = (SpillFile::open(path.clone(), expected).unwrap(), Vec::<[u32; 2]>::new());
             let mut found = 0;
-            let result = scan_file::<[u32; 2]>(&path, expected, &mut |rows: &[[u32; 2]]| {
-                found += rows.len() as u64;
-                Ok(())
-            });
-            (result.map_err(|error| error.to_string()), found)
+            loop {
+                match file.read_block(&mut rows) {
+                    Ok(true) => found += rows.len() as u64,
+                    Ok(false) => return (Ok(()), found),
+                    Err(error) => return (Err(error.to_string()), found),
+                }
+            }
         };
         let impossible = Err(format!("{} is corrupt: a block has an impossible length", path.display()));
         assert_eq!(scanned([block(3), block(4)].concat(), 7), (Ok(()), 7));

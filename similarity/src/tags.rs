@@ -6,6 +6,7 @@
 use std::num::NonZeroUsize;
 
 use cognate_fingerprint::Tag;
+use zerocopy::{FromBytes, Immutable, IntoBytes};
 
 use crate::error::Error;
 use crate::input::Input;
@@ -13,14 +14,15 @@ use crate::monitor::{Monitor, Phase};
 use crate::overlap::{Labels, Occurrence, OverlapLevel, Tally};
 use crate::posting::{ContentIndex, Posting};
 use crate::shards::Shards;
-use crate::spill::{Buckets, Row, Writer};
+use crate::spill::{Buckets, Writer};
 use crate::workers::{Tracker, share_out};
 
 /// Holders from which a tag is a crowd: what all other tags cost grows with the postings.
 pub const CROWD_HOLDERS_MIN: u32 = if cfg!(test) { 4 } else { 1024 };
 
 /// A shared tag of a content, before tags have their final numbers.
-#[derive(Clone, Copy, Debug)]
+#[derive(Clone, Copy, Debug, FromBytes, IntoBytes, Immutable)]
+#[repr(C)]
 pub(crate) struct TagRow {
     pub(crate) content: u32,
     pub(crate) tag: ShardTag,
@@ -32,24 +34,11 @@ pub(crate) struct TagRow {
 }
 
 /// A tag's shard and its number among the shard's shared tags.
-#[derive(Clone, Copy, Debug)]
+#[derive(Clone, Copy, Debug, FromBytes, IntoBytes, Immutable)]
+#[repr(C)]
 pub(crate) struct ShardTag {
     shard: u32,
     number: u32,
-}
-
-impl Row for TagRow {
-    const BYTES: usize = <[u32; 6]>::BYTES;
-
-    fn encode(&self, out: &mut [u8]) {
-        let tag = self.tag;
-        [self.content, tag.shard, tag.number, self.holders, self.length_bytes, self.count].encode(out);
-    }
-
-    fn decode(bytes: &[u8]) -> TagRow {
-        let [content, shard, number, holders, length_bytes, count] = Row::decode(bytes);
-        TagRow { content, tag: ShardTag { shard, number }, holders, length_bytes, count }
-    }
 }
 
 /// The dense numbers of shared tags.
@@ -298,15 +287,6 @@ mod tests {
     use crate::input::Holders;
     use crate::shards::MemoryShards;
     use crate::spill::{BucketsOptions, SpillFolder};
-
-    #[test]
-    fn a_row_comes_back_from_its_bytes() {
-        let row =
-            TagRow { content: 1, tag: ShardTag { shard: 2, number: 3 }, holders: 4, length_bytes: 5, count: u32::MAX };
-        let mut bytes = [0; TagRow::BYTES];
-        row.encode(&mut bytes);
-        assert_eq!(format!("{:?}", TagRow::decode(&bytes)), format!("{row:?}"));
-    }
 
     #[test]
     fn numbers_of_tags_are_dense_in_the_order_of_shards() {
