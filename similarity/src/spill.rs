@@ -267,7 +267,7 @@ impl<T> Drop for Buckets<'_, T> {
 }
 
 /// Writes several parts by as few calls as the system needs, and returns how many bytes they are: small writes to a file cost more than their bytes.
-fn write_all(file: &mut File, mut parts: Vec<IoSlice<'_>>) -> io::Result<u64> {
+fn write_all(file: &mut impl Write, mut parts: Vec<IoSlice<'_>>) -> io::Result<u64> {
     let bytes: usize = parts.iter().map(|part| part.len()).sum();
     let mut left = &mut parts[..];
     while !left.is_empty() {
@@ -450,6 +450,40 @@ mod tests {
         }
         fs::write(&path, &good[..good.len() - 4]).unwrap();
         assert!(matches!(rows(&buckets), Err(Error::Corrupt { .. })));
+    }
+
+    /// Takes three bytes a call, and every other call is interrupted.
+    #[derive(Default)]
+    struct Reluctant {
+        calls: usize,
+        taken: Vec<u8>,
+    }
+
+    impl Write for Reluctant {
+        fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
+            self.calls += 1;
+            if self.calls % 2 == 1 {
+                return Err(io::ErrorKind::Interrupted.into());
+            }
+            let taken = &bytes[..bytes.len().min(3)];
+            self.taken.extend_from_slice(taken);
+            Ok(taken.len())
+        }
+
+        fn flush(&mut self) -> io::Result<()> {
+            Ok(())
+        }
+    }
+
+    #[test]
+    fn all_parts_are_written_however_little_a_call_takes() {
+        let mut file = Reluctant::default();
+        let parts: [&[u8]; 5] = [b"12345678", b"", b"9", b"abcdef", b""];
+        assert_eq!(write_all(&mut file, parts.map(IoSlice::new).into()).unwrap(), 15);
+        assert_eq!(file.taken, b"123456789abcdef");
+        let mut full: &mut [u8] = &mut [0; 4];
+        let error = write_all(&mut full, parts.map(IoSlice::new).into()).unwrap_err();
+        assert_eq!(error.kind(), io::ErrorKind::WriteZero);
     }
 
     #[test]

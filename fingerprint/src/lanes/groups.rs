@@ -17,7 +17,7 @@ pub(super) struct Group<'a, const LANES: usize> {
 
 /// A step in which chains end.
 pub(super) struct Step<'a, const LANES: usize> {
-    /// What is left of each chain.
+    /// The bytes of each chain in this step, at most a block.
     pub(super) rests: [&'a [u8]; LANES],
     /// The lengths of the blocks.
     pub(super) lengths: [u32; LANES],

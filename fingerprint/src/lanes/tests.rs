@@ -79,7 +79,7 @@ proptest! {
     }
 
     #[test]
-    fn short_contents_refill_the_lanes(seed: u64, lengths in proptest::collection::vec(0..200_usize, 0..300)) {
+    fn short_contents_of_unlike_lengths_have_the_hashes_of_the_crate(seed: u64, lengths in proptest::collection::vec(0..200_usize, 0..300)) {
         let bytes = noise(&seed.to_string(), 300);
         let contents: Vec<&[u8]> = lengths.iter().map(|length| &bytes[length / 2..][..*length / 2]).collect();
         check(&contents);
