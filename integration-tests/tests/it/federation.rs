@@ -57,7 +57,7 @@ fn every_site_has_its_own_configuration_and_the_scan_its_own_options() {
 fn a_site_that_is_away_makes_the_result_partial_and_is_named() {
     let mut federation = Federation::of(303, 2, 40);
     federation.stop("b");
-    let launched = federation.scan(&["--sync-deadline", "1s"]);
+    let launched = federation.scan(&["--sync-deadline", "5s"]);
     let report = launched.expect(3).json();
     assert_eq!(report["scan"]["status"], "partial");
     let missing = report["scan"]["missing"].as_array().unwrap();

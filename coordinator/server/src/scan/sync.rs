@@ -109,10 +109,15 @@ impl Scans {
     /// The time from which the scan continues without missing sites. A restart does not put it off.
     fn deadline(&self, scan: &Scan, started: i64) -> Option<Instant> {
         let wait = scan.spec.options.sync_deadline?.min(DEADLINE_MAX);
-        let waited = self.records.now().saturating_sub(started);
-        let waited = Duration::from_secs(u64::try_from(waited).unwrap_or(0));
-        Instant::now().checked_add(wait.saturating_sub(waited))
+        Instant::now().checked_add(left_to_wait(wait, started, self.records.now()))
     }
+}
+
+/// What is left of a wait that began at `started`, both times in whole seconds since 1970. The first second counts as none:
+/// the wait may have begun at its very end, and must not be shorter than what was asked for.
+fn left_to_wait(wait: Duration, started: i64, now: i64) -> Duration {
+    let waited = now.saturating_sub(started).saturating_sub(1);
+    wait.saturating_sub(Duration::from_secs(u64::try_from(waited).unwrap_or(0)))
 }
 
 async fn until(deadline: Option<Instant>) {
@@ -528,5 +533,25 @@ impl Scans {
             }
             Some(_) => "the site did not finish in time".to_owned(),
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_wait_that_began_at_the_end_of_a_second_is_no_shorter_than_asked_and_none_is_a_second_longer() {
+        let second = Duration::from_secs(1);
+        // From 14.99 to 15.01 is no second, nor is it told apart from 14.01 to 15.99.
+        assert_eq!(left_to_wait(second, 14, 15), second);
+        for waited in 0..10 {
+            let left = left_to_wait(8 * second, 14, 14 + waited);
+            let (least, most) =
+                (8_u64.saturating_sub(waited.unsigned_abs()), 9_u64.saturating_sub(waited.unsigned_abs()));
+            assert!((least..=most).contains(&left.as_secs()), "{waited}: {left:?}");
+        }
+        // A clock that was set back since makes no wait longer.
+        assert_eq!(left_to_wait(second, 14, 3), second);
     }
 }

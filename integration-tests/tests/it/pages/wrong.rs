@@ -103,7 +103,7 @@ fn a_scan_that_failed_says_why_and_what_to_do_and_a_partial_one_what_is_missing(
     assert!(browser.has(&format!("main a[href='{scan}']")), "{told}");
     browser.shoot("no-result");
     browser.check_but(&["409"]);
-    federation.scan(&["--sync-deadline", "1s"]).expect(3);
+    federation.scan(&["--sync-deadline", "5s"]).expect(3);
     browser.open("/scans");
     browser.click("tbody th a[href$='/result']");
     browser.wait("the result is stamped", |browser| browser.has(".stamp"));
