@@ -11,7 +11,9 @@ use cognate_analysis::packed_sets::PackedSet;
 use rusqlite::{Connection, Statement, params};
 
 const SCHEMA: &str = include_str!("../src/result/schema.sql");
+const DOCUMENTS: &str = include_str!("../src/result/documents.sql");
 const INDEXES: &str = include_str!("../src/result/indexes.sql");
+const DOCUMENTS_INDEXES: &str = include_str!("../src/result/documents_indexes.sql");
 /// A second is added to this for every document.
 const FIRST_TIME: i64 = 1_500_000_000;
 
@@ -189,6 +191,7 @@ fn write(
         "PRAGMA foreign_keys = OFF; PRAGMA page_size = 8192; PRAGMA journal_mode = OFF; PRAGMA synchronous = OFF; PRAGMA locking_mode = EXCLUSIVE;",
     )?;
     out.execute_batch(SCHEMA)?;
+    out.execute_batch(DOCUMENTS)?;
     out.execute_batch("BEGIN")?;
     out.execute(
         "INSERT INTO scan (schema, id, method, view, chunk_bytes, min_shared_bytes, min_containment, across_only, keyed, status,
@@ -222,6 +225,7 @@ fn write(
     )?;
     out.execute_batch("COMMIT")?;
     out.execute_batch(INDEXES)?;
+    out.execute_batch(DOCUMENTS_INDEXES)?;
     Ok(())
 }
 

@@ -10,6 +10,7 @@ use cognate_proto::options::{Precision, Refine, ScanOptions, ScanView};
 use cognate_similarity::ContentIndex;
 use rusqlite::{Connection, params};
 
+use self::apart::write_tables;
 use self::clusters::ClusterOrder;
 pub(crate) use self::clusters::cluster_name;
 use self::document_rows::DocumentRows;
@@ -24,6 +25,7 @@ use crate::spec::Layer;
 use crate::spec::ScanJob;
 use cognate_storage::store::ScanRow;
 
+mod apart;
 mod clusters;
 mod document_rows;
 mod documents;
@@ -38,8 +40,11 @@ mod sets;
 
 const SCHEMA: &str = include_str!("result/schema.sql");
 const INDEXES: &str = include_str!("result/indexes.sql");
+const DOCUMENTS: &str = include_str!("result/documents.sql");
+const DOCUMENTS_INDEXES: &str = include_str!("result/documents_indexes.sql");
 /// The name of the format; a reader refuses another.
 pub const FORMAT: &str = "cognate.result/1";
+
 /// Content of a result.
 pub(crate) struct Publication<'a> {
     pub(crate) scan: &'a ScanJob,
@@ -66,8 +71,11 @@ pub(crate) fn layers_with_documents<'a>(scan: &ScanJob, layers: &'a [Layered]) -
 /// Writes the result of a scan to `path`, replacing what an interrupted attempt may have left.
 pub(crate) fn write(path: &Path, publication: &Publication<'_>) -> Result<(), Error> {
     let draft = Draft::begin(path).map_err(Error::state(path))?;
+    // It is dropped with its file: nothing is published but the result.
+    let apart = Draft::begin(&path.with_extension("documents")).map_err(Error::state(path))?;
     let failed = |source| Error::Result { path: path.to_owned(), source };
-    Writer::create(draft.temporary()).and_then(|mut writer| writer.write_all(publication)).map_err(failed)?;
+    write_tables([&draft, &apart].map(Draft::temporary), publication).map_err(failed)?;
+    drop(apart);
     // The rename publishes the result: until then the file has no name that anybody reads.
     if publication.durable {
         draft.sync().map_err(Error::state(path))?;
@@ -140,13 +148,20 @@ struct Writer {
     connection: Connection,
 }
 
-/// The rows of one layer, and the number of its first row.
+/// What the rows of several tables are made of.
+struct Rows<'a> {
+    documents: DocumentRows<'a>,
+    sets: Sets,
+    /// Those of each layer.
+    clusters: Vec<ClusterOrder<'a>>,
+}
+
+/// The rows of one layer, and the number of its first content.
 struct LayerPart<'a> {
     number: usize,
     layer: &'a Layered,
-    order: ClusterOrder<'a>,
+    order: &'a ClusterOrder<'a>,
     contents_before: usize,
-    clusters_before: usize,
 }
 
 impl LayerPart<'_> {
@@ -164,40 +179,44 @@ impl Writer {
             "PRAGMA foreign_keys = OFF; PRAGMA page_size = 8192; PRAGMA journal_mode = OFF; PRAGMA synchronous = OFF;
              PRAGMA locking_mode = EXCLUSIVE; PRAGMA cache_size = -16000; PRAGMA application_id = 0x436f676e;",
         )?;
-        connection.execute_batch(SCHEMA)?;
         Ok(Writer { connection })
     }
 
-    fn write_all(&mut self, publication: &Publication<'_>) -> rusqlite::Result<()> {
+    /// Writes the tables of documents, and of their copies.
+    fn write_documents(&self, publication: &Publication<'_>, rows: &Rows<'_>) -> rusqlite::Result<()> {
         self.connection.execute_batch("BEGIN")?;
-        let documents = DocumentRows::of(publication);
-        let sets = Sets::of(publication, &documents);
+        self.connection.execute_batch(DOCUMENTS)?;
+        self.documents(publication, &rows.documents, &rows.sets)?;
+        self.plan_sets(publication, rows)?;
+        self.connection.execute_batch("COMMIT")?;
+        self.connection.execute_batch(DOCUMENTS_INDEXES)
+    }
+
+    /// Writes all other tables.
+    fn write_others(&self, publication: &Publication<'_>, rows: &Rows<'_>) -> rusqlite::Result<()> {
+        let Rows { documents, sets, clusters } = rows;
+        self.connection.execute_batch("BEGIN")?;
+        self.connection.execute_batch(SCHEMA)?;
         let places = Places::of(publication);
         self.scan(publication)?;
-        self.layers(publication, &sets)?;
-        self.roots(publication, &documents)?;
-        self.documents(publication, &documents, &sets)?;
-        self.sets(publication, &documents, &sets, &places)?;
+        self.layers(publication, sets)?;
+        self.roots(publication, documents)?;
+        self.sets(publication, documents, sets, &places)?;
         self.alignment(publication.alignment(), &documents.matched)?;
         self.unread(publication)?;
-        evidence::write(&self.connection, publication, &documents)?;
-        let (mut contents_before, mut clusters_before, mut folders_before, mut frames_before) = (0, 0, 0, 0);
-        let mut orders = Vec::new();
-        for (number, layer) in publication.layers.iter().enumerate() {
-            let order = ClusterOrder::of(layer);
-            let part = LayerPart { number, layer, order, contents_before, clusters_before };
-            self.contents(&part, &documents, &sets)?;
+        evidence::write(&self.connection, publication, documents)?;
+        let (mut contents_before, mut folders_before, mut frames_before) = (0, 0, 0);
+        for (number, (layer, order)) in publication.layers.iter().zip(clusters).enumerate() {
+            let part = LayerPart { number, layer, order, contents_before };
+            self.contents(&part, documents, sets)?;
             self.clusters(publication, &part, &places)?;
             self.folders(&part, folders_before)?;
             frames_before += self.frames(&part, frames_before)?;
             self.overlap(&part)?;
             self.histogram(number, &layer.findings.histogram)?;
             contents_before += layer.frozen.contents.len();
-            clusters_before += part.order.clusters.len();
             folders_before += layer.findings.folders.len();
-            orders.push((part.clusters_before, part.order));
         }
-        self.plan_sets(publication, &documents, &sets, &orders)?;
         self.connection.execute_batch("COMMIT")?;
         self.connection.execute_batch(INDEXES)
     }

@@ -5,6 +5,7 @@ use std::process::Command;
 
 use cognate_integration_tests::dice::letters;
 use cognate_integration_tests::{Sandbox, not_checked, sandbox};
+use rusqlite::{Connection, OpenFlags};
 use serde_json::Value;
 
 /// Names that would be obeyed, if anything obeyed names.
@@ -392,4 +393,45 @@ fn page_and_workbook_have_the_folders_of_two_repositories_with_what_became_of_th
     // Of three repositories there is no such comparison.
     let page = std::fs::read_to_string(made.file("three.html", "html", &[])).unwrap();
     assert!(!page.contains("id=\"tree\""));
+}
+
+/// So many documents are written apart from the other tables, and copied.
+#[test]
+fn a_result_of_many_documents_has_every_row_in_its_place_and_indexes_that_agree() {
+    let sandbox = Sandbox::new();
+    let count = 2100;
+    let content = |site: u64, number: u64| letters(if number.is_multiple_of(3) { number } else { number + site }, 600);
+    let tree = |name: &str, site: u64| {
+        sandbox.tree(name, &(0..count).map(|number| (format!("{number:04}.txt"), content(site, number))).collect())
+    };
+    let folders = [("a", tree("a", 10_000)), ("b", tree("b", 20_000))];
+    let folders: Vec<(&str, &Path)> = folders.iter().map(|(name, path)| (*name, path.as_path())).collect();
+    let path = sandbox.path("result.sqlite");
+    let out = ["--format", "sqlite", "-o", path.to_str().unwrap()];
+    sandbox.cognate(sandbox::compare_args(&folders, &out)).expect(0);
+    let database = Connection::open_with_flags(&path, OpenFlags::SQLITE_OPEN_READ_ONLY).unwrap();
+    let answer: String = database.query_row("PRAGMA integrity_check", [], |row| row.get(0)).unwrap();
+    assert_eq!(answer, "ok");
+    let mut rows = database.prepare("SELECT id, root, path, status, partner FROM document ORDER BY id").unwrap();
+    let rows = rows.query_map([], |row| {
+        let path = String::from_utf8(row.get(2)?).unwrap();
+        Ok((
+            row.get::<_, u64>(0)?,
+            row.get::<_, u64>(1)?,
+            path,
+            row.get::<_, String>(3)?,
+            row.get::<_, Option<u64>>(4)?,
+        ))
+    });
+    for (row, id) in rows.unwrap().zip(0..) {
+        let (root, number) = (id / count, id % count);
+        let (status, partner) = match number.is_multiple_of(3) {
+            true => ("identical", Some((1 - root) * count + number)),
+            false => ("unique", None),
+        };
+        assert_eq!(row.unwrap(), (id, root, format!("{number:04}.txt"), status.to_owned(), partner));
+    }
+    let number = |sql: &str| database.query_row(sql, [], |row| row.get::<_, u64>(0)).unwrap();
+    assert_eq!(number("SELECT count(*) FROM document"), 2 * count);
+    assert_eq!(number("SELECT sum(documents) FROM status WHERE status = 'identical'"), 2 * count.div_ceil(3));
 }

@@ -28,7 +28,7 @@ impl Writer {
         let mut families = self.connection.prepare("INSERT INTO family VALUES (?,?,?,?,?)")?;
         let mut members = self.connection.prepare("INSERT INTO family_member VALUES (?,?,?)")?;
         for (number, (join, cluster)) in part.order.clusters.iter().enumerate() {
-            let number = part.clusters_before + number;
+            let number = part.order.first + number;
             let resemblances = Resemblances::of(cluster, frozen, &findings.measures);
             let strength = write_links(&mut links, number, part, cluster)?;
             let group = group_of(part.layer, cluster);
@@ -157,14 +157,27 @@ fn size_bytes(frozen: &Frozen, cluster: &Cluster) -> u64 {
     cluster.members.iter().map(|member| frozen.contents[member.0 as usize].size_bytes).sum()
 }
 
-/// The clusters by the bytes that join their members, falling, then by their smallest member's digest.
+/// The clusters of a layer by the bytes that join their members, falling, then by their smallest member's digest.
 pub(super) struct ClusterOrder<'a> {
+    /// The number of the first.
+    pub(super) first: usize,
     pub(super) clusters: Vec<(Join, &'a Cluster)>,
-    pub(super) cluster_of: Vec<Option<usize>>,
+    cluster_of: Vec<Option<usize>>,
 }
 
 impl<'a> ClusterOrder<'a> {
-    pub(super) fn of(Layered { frozen, findings, .. }: &'a Layered) -> ClusterOrder<'a> {
+    /// Those of all layers, numbered from 0 on.
+    pub(super) fn of_layers(layers: &'a [Layered]) -> Vec<ClusterOrder<'a>> {
+        let mut first = 0;
+        let mut order = |layer| {
+            let order = ClusterOrder::of(layer, first);
+            first += order.clusters.len();
+            order
+        };
+        layers.iter().map(&mut order).collect()
+    }
+
+    fn of(Layered { frozen, findings, .. }: &'a Layered, first: usize) -> ClusterOrder<'a> {
         let clusters = findings.analysis.clusters.iter().zip(&findings.joins);
         let mut clusters: Vec<(Join, String, &Cluster)> =
             clusters.map(|(cluster, join)| (*join, cluster_name(frozen, cluster), cluster)).collect();
@@ -173,7 +186,13 @@ impl<'a> ClusterOrder<'a> {
         for (number, (.., cluster)) in clusters.iter().enumerate() {
             cluster.members.iter().for_each(|member| cluster_of[member.0 as usize] = Some(number));
         }
-        ClusterOrder { clusters: clusters.into_iter().map(|(join, _, cluster)| (join, cluster)).collect(), cluster_of }
+        let clusters = clusters.into_iter().map(|(join, _, cluster)| (join, cluster)).collect();
+        ClusterOrder { first, clusters, cluster_of }
+    }
+
+    /// The number of a content's cluster.
+    pub(super) fn number_of(&self, content: usize) -> Option<usize> {
+        self.cluster_of[content].map(|cluster| self.first + cluster)
     }
 }
 

@@ -33,7 +33,7 @@ impl Writer {
                 findings.copies.of_content(content_index(number)).len(),
                 sets.of_content(part.number, number),
                 is_in_place((part.number, part.layer), content_index(number), documents),
-                part.order.cluster_of[number].map(|cluster| part.clusters_before + cluster),
+                part.order.number_of(number),
                 part.number,
             ])?;
         }

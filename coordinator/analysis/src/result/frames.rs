@@ -20,7 +20,7 @@ impl Writer {
             let number_of = |cluster: u32| {
                 let members = &part.layer.findings.analysis.clusters[cluster as usize].members;
                 // Every member of a cluster has it.
-                part.clusters_before + part.order.cluster_of[members[0].0 as usize].unwrap_or_default()
+                part.order.number_of(members[0].0 as usize).unwrap_or_default()
             };
             insert.execute(params![
                 number,

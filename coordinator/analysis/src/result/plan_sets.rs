@@ -2,30 +2,20 @@
 
 use rusqlite::params;
 
-use super::clusters::ClusterOrder;
-use super::document_rows::DocumentRows;
-use super::sets::{Sets, content_of};
-use super::{Publication, Writer, content_index};
+use super::sets::content_of;
+use super::{Publication, Rows, Writer, content_index};
 use crate::packed_sets::PackedSet;
 
 impl Writer {
-    /// The sets of the same bytes in their order; `orders` has the clusters of each layer and the number of the first.
-    pub(super) fn plan_sets(
-        &self,
-        publication: &Publication<'_>,
-        documents: &DocumentRows<'_>,
-        sets: &Sets,
-        orders: &[(usize, ClusterOrder<'_>)],
-    ) -> rusqlite::Result<()> {
+    /// The sets of the same bytes in their order.
+    pub(super) fn plan_sets(&self, publication: &Publication<'_>, rows: &Rows<'_>) -> rusqlite::Result<()> {
+        let Rows { documents, sets, clusters } = rows;
         if publication.scan.spec.layers[0].method.view().is_text() {
             return Ok(());
         }
         let layer = &publication.layers[0];
         let messages_from = sets.of_contents();
-        let cluster = |layer: usize, content: usize| {
-            let (before, order) = &orders[layer];
-            order.cluster_of[content].map(|cluster| (before + cluster) as u64)
-        };
+        let cluster = |layer: usize, content: usize| clusters[layer].number_of(content).map(|number| number as u64);
         let mut blocks = BlockRows {
             insert: self.connection.prepare("INSERT INTO plan_sets VALUES (?,?)")?,
             first: 0,
