@@ -49,20 +49,19 @@ impl Report {
             ChangesRow { changed: 0, from_repository, from_site, moved: 0, only: 0, same: 0, to_repository, to_site }
         };
         let mut rows = [row(0), row(1)];
-        let sql = format!(
-            "SELECT t.root, sum(t.partner_in_place AND t.partner_relation = 'identical'),
-                    sum(t.partner_in_place AND t.partner_relation <> 'identical'), sum(NOT t.partner_in_place),
-                    sum(t.partner_in_place IS NULL AND t.status NOT IN ({NOTHING}))
-             FROM {} GROUP BY t.root",
-            self.fated()
-        );
-        self.each(&sql, |found| {
-            let count = |column: usize| found.get::<_, Option<u64>>(column).map(Option::unwrap_or_default);
-            if let Some(row) = rows.get_mut(found.get::<_, usize>(0)?) {
-                (row.same, row.changed, row.moved, row.only) = (count(1)?, count(2)?, count(3)?, count(4)?);
-            }
-            Ok(())
-        })?;
+        for (row, root) in rows.iter_mut().zip(0..) {
+            let sql = format!(
+                "SELECT sum(t.partner_in_place AND t.partner_relation = 'identical'),
+                        sum(t.partner_in_place AND t.partner_relation <> 'identical'), sum(NOT t.partner_in_place),
+                        sum(t.partner_in_place IS NULL AND t.status NOT IN ({NOTHING}))
+                 FROM {}",
+                self.fated_of(root)?
+            );
+            (row.same, row.changed, row.moved, row.only) = self.one(&sql, |found| {
+                let count = |column: usize| found.get::<_, Option<u64>>(column).map(Option::unwrap_or_default);
+                Ok((count(0)?, count(1)?, count(2)?, count(3)?))
+            })?;
+        }
         let rewritten = self.rewritten()?;
         for row in &mut rows {
             row.changed += rewritten;
@@ -102,10 +101,10 @@ impl Report {
     fn rewritten(&self) -> Result<u64, Error> {
         let alone = |row: &str| format!("{row}.partner_in_place IS NULL AND {row}.status NOT IN ({NOTHING})");
         let sql = format!(
-            "SELECT count(*) FROM {} AND t.root = 0 AND {} AND EXISTS
+            "SELECT count(*) FROM {} AND {} AND EXISTS
                (SELECT 1 FROM document c JOIN document u ON u.id = CASE WHEN c.partner_in_other THEN c.other ELSE c.id END
                 WHERE c.id = t.counterpart AND {})",
-            self.fated(),
+            self.fated_of(0)?,
             alone("t"),
             alone("u")
         );

@@ -2,6 +2,7 @@
 //! could not be read.
 
 use std::collections::{HashMap, HashSet};
+use std::ops::Range;
 
 use rusqlite::{OptionalExtension as _, Row};
 
@@ -382,6 +383,12 @@ impl Report {
             1 => "document t WHERE 1".to_owned(),
             _ => format!("{LISTED} WHERE d.listed"),
         }
+    }
+
+    /// Those of a repository: they stand next to each other, so that no others are read, and none are sorted.
+    pub(super) fn fated_of(&self, root: i64) -> Result<String, Error> {
+        let (Range { start, end }, listed) = (self.numbers_below(root, b"")?, self.listed_number());
+        Ok(format!("{} AND {listed} >= {start} AND {listed} < {end}", self.fated()))
     }
 
     /// The column of these rows that has the number of the listed row.
