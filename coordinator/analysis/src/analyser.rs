@@ -292,7 +292,8 @@ impl Analyser {
         let follow = || -> Result<_, Error> {
             let alignment = align(&subject, &|visit| links.for_each(visit), &measures)?;
             let outside = fine.as_ref().map_or(&[][..], |found: &FineFound| &found.figures.outside);
-            let followed = Followed::of(&subject, &analysis, (&links, outside), &measures, &alignment)?;
+            let followed =
+                Followed::of(&subject, &analysis, (&links, outside), &measures, &alignment, scan.spec.threads)?;
             Ok((alignment, followed))
         };
         let (followed, frames) = side_by_side(scan.spec.threads, follow, describe);

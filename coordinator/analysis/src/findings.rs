@@ -1,8 +1,9 @@
 //! The outcome of an analysis for every document: its status, its partner, its folder, and the overlap of places.
 //!
-//! Links are read once, one by one, from their file: memory grows with contents and documents, not with links.
+//! Links are read one by one from their file: memory grows with contents and documents, not with links.
 
 use std::collections::BTreeMap;
+use std::num::NonZeroUsize;
 
 use cognate_similarity::{Analysis, Level, Link, OmittedOf, Relation};
 
@@ -18,6 +19,7 @@ use crate::histogram::{Counter, Histogram};
 use crate::joined::{Join, Joined};
 use crate::measure::Measures;
 use crate::subject::{Subject, index};
+use crate::threads::side_by_side;
 
 /// The status of a document: the first that applies (`docs/report.md`).
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
@@ -110,49 +112,53 @@ pub(crate) struct Followed {
 }
 
 impl Followed {
-    /// Follows the links of an analysis, some of which have frames, and what it says of those that it does not report.
+    /// Follows the links of an analysis, some of which have frames, and what it says of those that it does not report. What documents are to each
+    /// other and what places and clusters have in common are found at the same time.
     pub(crate) fn of(
         subject: &Subject<'_>,
         analysis: &Analysis,
         (links, outside): (&Links, &[OutsideLink]),
         measures: &Measures,
         alignment: &Alignment,
+        threads: NonZeroUsize,
     ) -> Result<Followed, Error> {
         let frozen = subject.frozen;
         let identical = subject.identical();
-        let mut status = statuses(frozen, &identical);
-        let mut partners = PartnersSoFar::new(subject, alignment);
-        let mut reached = subject.levels.each_ref().map(|level| Reached::new(subject, level));
-        let coverage = measures.coverage();
-        let mut closest = subject.levels.each_ref().map(|level| Closest::new(subject, level, coverage));
-        let mut counter = Counter::new(subject);
-        let mut joined = Joined::new(frozen.contents.len(), (&analysis.clusters, outside), &subject.copies);
-        links.for_each(|link| {
-            let measured = measures.of(&frozen.contents, link);
-            mark(&mut status, link, measured.relation);
-            partners.link(link, &measured);
-            reached.iter_mut().flatten().for_each(|reached| reached.link(link));
-            closest.iter_mut().for_each(|closest| closest.link(link, &measured));
-            counter.link(link, &measured);
-            joined.link(link, &measured);
-        })?;
-        counter.omitted(&analysis.omitted);
-        reached
-            .iter_mut()
-            .flatten()
-            .for_each(|reached| analysis.omitted.of.iter().for_each(|one| reached.omitted(one)));
-        let (partners, histogram) = (partners.finish(), counter.finish());
-        let joins = joined.finish(&frozen.contents, measures);
-        Ok(Followed {
-            only_here: reached.iter().flatten().last().map(Reached::only_here).unwrap_or_default(),
-            overlap: overlap(subject, analysis, (reached, closest)),
-            folders: crate::folders::pairs(frozen, &partners),
-            partners,
-            identical,
-            status,
-            histogram,
-            joins,
-        })
+        let of_documents = || {
+            let mut status = statuses(frozen, &identical);
+            let mut partners = PartnersSoFar::new(subject, alignment);
+            links.for_each(|link| {
+                let measured = measures.of(&frozen.contents, link);
+                mark(&mut status, link, measured.relation);
+                partners.link(link, &measured);
+            })?;
+            let partners = partners.finish();
+            Ok::<_, Error>((status, crate::folders::pairs(frozen, &partners), partners))
+        };
+        let of_places = || {
+            let mut reached = subject.levels.each_ref().map(|level| Reached::new(subject, level));
+            let coverage = measures.coverage();
+            let mut closest = subject.levels.each_ref().map(|level| Closest::new(subject, level, coverage));
+            let mut counter = Counter::new(subject);
+            let mut joined = Joined::new(frozen.contents.len(), (&analysis.clusters, outside), &subject.copies);
+            links.for_each(|link| {
+                let measured = measures.of(&frozen.contents, link);
+                reached.iter_mut().flatten().for_each(|reached| reached.link(link));
+                closest.iter_mut().for_each(|closest| closest.link(link, &measured));
+                counter.link(link, &measured);
+                joined.link(link, &measured);
+            })?;
+            counter.omitted(&analysis.omitted);
+            for reached in reached.iter_mut().flatten() {
+                analysis.omitted.of.iter().for_each(|one| reached.omitted(one));
+            }
+            let only_here = reached.iter().flatten().last().map(Reached::only_here).unwrap_or_default();
+            let joins = joined.finish(&frozen.contents, measures);
+            Ok::<_, Error>((overlap(subject, analysis, (reached, closest)), only_here, joins, counter.finish()))
+        };
+        let (of_documents, of_places) = side_by_side(threads, of_documents, of_places);
+        let ((status, folders, partners), (overlap, only_here, joins, histogram)) = (of_documents?, of_places?);
+        Ok(Followed { joins, identical, status, overlap, only_here, partners, folders, histogram })
     }
 
     /// Adds the data that they follow from.
