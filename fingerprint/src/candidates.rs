@@ -124,6 +124,13 @@ pub(crate) struct Candidates {
 }
 
 impl Candidates {
+    /// None, with the memory of these.
+    pub(crate) fn cleared(mut self) -> Candidates {
+        self.main.clear();
+        self.backup.clear();
+        Candidates { first: 0, end: 0, ..self }
+    }
+
     /// Looks at places up to `wanted` or a little more, as far as the data goes, and forgets those before `start`. `at_end` is true if
     /// the document ends where `data` does.
     pub(crate) fn look(

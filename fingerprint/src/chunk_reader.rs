@@ -20,7 +20,7 @@ const CHUNKS_TAGGED_MAX: usize = 512;
 const BYTES_TAGGED_MAX: usize = 256 * 1024;
 
 /// Bytes of the list of tags that are hashed at a time: sixteen pieces of BLAKE3, which fill the lanes of its crate.
-const PENDING_BYTES: usize = 16 * 1024;
+const PENDING_BYTES_MAX: usize = 16 * 1024;
 
 // The bytes that stay in the buffer before a chunk are those of a window, too.
 const _: () = assert!(SKETCH_WINDOW_BYTES <= WINDOW_BYTES);
@@ -71,6 +71,13 @@ impl Cutter {
     }
 }
 
+/// Memory that the next document uses again.
+#[derive(Default)]
+struct Memory {
+    candidates: Candidates,
+    pending: Vec<u8>,
+}
+
 /// The state of one document.
 struct Progress {
     candidates: Candidates,
@@ -85,6 +92,7 @@ pub(crate) struct ChunkReader {
     tags: ManyHasher,
     content_key: [u8; 32],
     buffer: Vec<u8>,
+    memory: Memory,
 }
 
 impl ChunkReader {
@@ -101,6 +109,7 @@ impl ChunkReader {
             tags: ManyHasher::keyed(key.derive("cognate tag v1")),
             content_key: key.derive("cognate content v1"),
             buffer: vec![0; buffer_bytes],
+            memory: Memory::default(),
         }
     }
 
@@ -130,7 +139,8 @@ impl ChunkReader {
         mut each: impl FnMut(Chunk, &[u8]) -> io::Result<()>,
     ) -> io::Result<Content> {
         let lookback_bytes = self.cutter.lookback_bytes();
-        let mut progress = self.begin();
+        let memory = std::mem::take(&mut self.memory);
+        let mut progress = self.begin(memory);
         let mut offset = 0;
         let (mut start, mut filled) = (0, 0);
         loop {
@@ -160,7 +170,9 @@ impl ChunkReader {
                 }
             }
             if at_end {
-                return Ok(self.finish(progress, offset));
+                let (content, memory) = self.finish(progress, offset);
+                self.memory = memory;
+                return Ok(content);
             }
             // The chunked bytes are dropped, except for those that the next fingerprints look back at.
             let done = Candidates::shiftable(start.saturating_sub(lookback_bytes));
@@ -180,12 +192,12 @@ impl ChunkReader {
 
     /// Does the same, and hands over the bytes of every chunk with it.
     pub(crate) fn slice_with(&self, document: &[u8], mut each: impl FnMut(Chunk, &[u8])) -> Content {
-        let mut progress = self.begin();
+        let mut progress = self.begin(Memory::default());
         let mut start = 0;
         loop {
             let chunks = self.chunks(&mut progress, document, start, true);
             if chunks.is_empty() {
-                return self.finish(progress, document.len() as u64);
+                return self.finish(progress, document.len() as u64).0;
             }
             for (bytes, chunk) in self.tagged(chunks, start as u64) {
                 progress.digest.add(&chunk);
@@ -195,24 +207,28 @@ impl ChunkReader {
         }
     }
 
-    fn begin(&self) -> Progress {
+    fn begin(&self, memory: Memory) -> Progress {
         Progress {
-            candidates: Candidates::default(),
+            candidates: memory.candidates.cleared(),
             sketching: self.cutter.sketcher().map(Sketcher::begin),
-            digest: ListDigest::new(&self.content_key),
+            digest: ListDigest::new(&self.content_key, memory.pending),
         }
     }
 
-    fn finish(&self, progress: Progress, size_bytes: u64) -> Content {
-        let sketch = self.cutter.sketcher().zip(progress.sketching.as_ref());
+    fn finish(&self, progress: Progress, size_bytes: u64) -> (Content, Memory) {
+        let Progress { candidates, sketching, digest } = progress;
+        let sketch = self.cutter.sketcher().zip(sketching.as_ref());
         let sketch = sketch.map_or(ContentSketch::NONE, |(sketcher, sketching)| sketcher.finish(sketching));
-        progress.digest.finish(size_bytes, sketch)
+        let (content, pending) = digest.finish(size_bytes, sketch);
+        (content, Memory { candidates, pending })
     }
 
     /// The next chunks from `start` on, as many as are tagged at a time; none if no chunk ends in `data`.
     fn chunks<'a>(&self, progress: &mut Progress, data: &'a [u8], mut start: usize, at_end: bool) -> Vec<&'a [u8]> {
-        let mut chunks = Vec::new();
         let end = data.len().min(start + BYTES_TAGGED_MAX);
+        // Nearly as many as most documents have; a list that grows is copied several times.
+        let foreseen = 4 * (end - start) / self.cutter.chunk_bytes_max() + 1;
+        let mut chunks = Vec::with_capacity(foreseen.min(CHUNKS_TAGGED_MAX));
         let Progress { candidates, sketching, .. } = progress;
         let looking = self.cutter.looking_ahead();
         if let Some(finder) = looking {
@@ -266,24 +282,24 @@ fn fill(document: &mut impl Read, buffer: &mut [u8], filled: &mut usize) -> io::
 
 /// The digest of a list of (tag, length as four little-endian bytes), computed as the list grows.
 struct ListDigest {
-    hasher: blake3::Hasher,
+    key: [u8; 32],
+    /// What was hashed; none as long as all is pending: a state of the hasher has two kilobytes, most lists a tenth of that.
+    hasher: Option<Box<blake3::Hasher>>,
     pending: Vec<u8>,
     chunk_count: u64,
 }
 
 impl ListDigest {
-    fn new(content_key: &[u8; 32]) -> ListDigest {
-        ListDigest {
-            hasher: blake3::Hasher::new_keyed(content_key),
-            pending: Vec::with_capacity(PENDING_BYTES),
-            chunk_count: 0,
-        }
+    fn new(content_key: &[u8; 32], mut pending: Vec<u8>) -> ListDigest {
+        pending.clear();
+        ListDigest { key: *content_key, hasher: None, pending, chunk_count: 0 }
     }
 
     fn add(&mut self, chunk: &Chunk) {
         // A call of the hasher for each twenty bytes would cost more than the hashing.
-        if self.pending.len() + 20 > self.pending.capacity() {
-            self.hasher.update(&self.pending);
+        if self.pending.len() + 20 > PENDING_BYTES_MAX {
+            let begin = || Box::new(blake3::Hasher::new_keyed(&self.key));
+            self.hasher.get_or_insert_with(begin).update(&self.pending);
             self.pending.clear();
         }
         self.pending.extend_from_slice(&chunk.tag.0);
@@ -291,9 +307,14 @@ impl ListDigest {
         self.chunk_count += 1;
     }
 
-    fn finish(mut self, size_bytes: u64, sketch: ContentSketch) -> Content {
-        let digest = ContentDigest(first_16(self.hasher.update(&self.pending).finalize()));
-        Content { size_bytes, chunk_count: self.chunk_count, digest, sketch }
+    /// The content, and the memory of the list.
+    fn finish(self, size_bytes: u64, sketch: ContentSketch) -> (Content, Vec<u8>) {
+        let hash = match self.hasher {
+            Some(mut hasher) => hasher.update(&self.pending).finalize(),
+            None => blake3::keyed_hash(&self.key, &self.pending),
+        };
+        let digest = ContentDigest(first_16(hash));
+        (Content { size_bytes, chunk_count: self.chunk_count, digest, sketch }, self.pending)
     }
 }
 

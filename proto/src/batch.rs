@@ -110,6 +110,15 @@ impl v1::ChunkTable {
         self.length_bytes.len()
     }
 
+    /// An empty table with room for so many chunks.
+    pub fn with_capacity(rows: usize) -> v1::ChunkTable {
+        v1::ChunkTable {
+            tags: Vec::with_capacity(16 * rows),
+            length_bytes: Vec::with_capacity(rows),
+            ..v1::ChunkTable::default()
+        }
+    }
+
     /// Appends a chunk without its offset, which follows from the lengths of the chunks before it.
     pub fn push(&mut self, chunk: &Chunk) {
         if chunk.repeated_byte {

@@ -22,6 +22,9 @@ pub struct IndexDigest([u64; 4]);
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct RowHash([u64; 4]);
 
+/// The bytes of a row of a document that are put together on the stack.
+const SHORT_ROW_BYTES: usize = 256;
+
 impl IndexDigest {
     /// Adds a row.
     pub fn add(&mut self, row: RowHash) {
@@ -61,18 +64,29 @@ impl IndexDigest {
 impl RowHash {
     /// The hash of a document's row.
     pub fn of_document(row: &DocumentRow) -> RowHash {
-        let mut bytes = Vec::with_capacity(row.path.as_bytes().len() + 64);
-        bytes.push(b'D');
-        bytes.extend_from_slice(&(row.state as i32).to_le_bytes());
-        bytes.extend_from_slice(&row.content.map_or([0; 16], |digest| digest.0));
-        bytes.extend_from_slice(&row.modified.to_le_bytes());
-        bytes.extend_from_slice(row.path.as_bytes());
-        if let Some(hash) = row.message_id_hash {
-            // No path has a byte of 0, so the two parts cannot be confused.
-            bytes.push(0);
-            bytes.extend_from_slice(&hash);
+        let mut fixed = [b'D'; 29];
+        fixed[1..5].copy_from_slice(&(row.state as i32).to_le_bytes());
+        fixed[5..21].copy_from_slice(&row.content.map_or([0; 16], |digest| digest.0));
+        fixed[21..].copy_from_slice(&row.modified.to_le_bytes());
+        // No path has a byte of 0, so that path and hash cannot be confused.
+        let (between, hash): (&[u8], &[u8]) = match &row.message_id_hash {
+            Some(hash) => (&[0], hash),
+            None => (&[], &[]),
+        };
+        let parts = [&fixed, row.path.as_bytes(), between, hash];
+        // Most rows are put together without memory of their own.
+        let mut short = [0; SHORT_ROW_BYTES];
+        let mut rest = &mut short[..];
+        if parts.iter().map(|part| part.len()).sum::<usize>() > rest.len() {
+            return RowHash::of(&parts.concat());
         }
-        RowHash::of(&bytes)
+        for part in parts {
+            let (place, behind) = rest.split_at_mut(part.len());
+            place.copy_from_slice(part);
+            rest = behind;
+        }
+        let length = SHORT_ROW_BYTES - rest.len();
+        RowHash::of(&short[..length])
     }
 
     /// The hash of a content's row, with the digest of its sketch.

@@ -282,12 +282,13 @@ impl Index {
     /// Takes in a piece of a compacted segment; it is no batch of its own.
     pub fn take_in(&mut self, batch: &Batch, mut posting: impl FnMut(u32, &mut Chunks<'_>)) {
         let mut chunks = batch.chunks.iter();
+        let mut encoded = Vec::new();
         for content in &batch.contents {
             let ordinal = self.take_ordinal();
-            let mut own = Chunks::new(&mut chunks, content.chunk_count);
+            let mut own = Chunks::new(&mut chunks, content.chunk_count, &mut encoded);
             posting(ordinal, &mut own);
             own.by_ref().for_each(drop);
-            let Chunks { weight, repeated_bytes, encoded, .. } = own;
+            let Chunks { weight, repeated_bytes, .. } = own;
             let chunks_digest = chunks_digest(content.size_bytes, blake3::hash(&encoded));
             let facts =
                 IndexedContent { ordinal, weight, repeated_bytes, chunks_digest, ..IndexedContent::of(content) };
@@ -303,10 +304,10 @@ impl Index {
             };
             upload.grow(&part.chunks);
             let mut rows = part.chunks.iter();
-            let mut own = Chunks::new(&mut rows, u64::MAX);
+            let mut own = Chunks::new(&mut rows, u64::MAX, &mut encoded);
             posting(upload.ordinal, &mut own);
             own.by_ref().for_each(drop);
-            self.uploaded.update(&own.encoded);
+            self.uploaded.update(&encoded);
             match part.end {
                 None => self.upload = Some((part.upload, upload)),
                 Some(end) => {
@@ -375,12 +376,17 @@ pub struct Chunks<'a> {
     weight: u64,
     repeated_bytes: u64,
     /// The chunks that were handed over, as their digest takes them in.
-    encoded: Vec<u8>,
+    encoded: &'a mut Vec<u8>,
 }
 
 impl<'a> Chunks<'a> {
-    fn new(rows: &'a mut dyn Iterator<Item = (cognate_fingerprint::Tag, u32, bool)>, left: u64) -> Chunks<'a> {
-        Chunks { rows, left, weight: 0, repeated_bytes: 0, encoded: Vec::new() }
+    fn new(
+        rows: &'a mut dyn Iterator<Item = (cognate_fingerprint::Tag, u32, bool)>,
+        left: u64,
+        encoded: &'a mut Vec<u8>,
+    ) -> Chunks<'a> {
+        encoded.clear();
+        Chunks { rows, left, weight: 0, repeated_bytes: 0, encoded }
     }
 }
 

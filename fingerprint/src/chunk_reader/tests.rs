@@ -216,3 +216,25 @@ fn a_reader_that_fails_ends_the_document_with_its_error() {
     let error = fingerprinter.read(&mut Fails, |_| Ok(())).unwrap_err();
     assert_eq!(error.to_string(), "unplugged");
 }
+
+#[test]
+fn nothing_of_a_document_is_left_in_the_next_whether_it_was_long_or_broke_off() {
+    let key = Key::none();
+    let reader = || ChunkReader::new(Chunker::Tttd(Tttd::new(1000, &key)), &key, true);
+    let read = |reader: &mut ChunkReader, document: &[u8], chunks_max: usize| {
+        let mut chunks = vec![];
+        let content = reader.read_with(&mut Dense(document), |chunk, _| {
+            chunks.push(chunk);
+            if chunks.len() < chunks_max { Ok(()) } else { Err(io::Error::other("no room")) }
+        });
+        content.ok().map(|content| (content, chunks))
+    };
+    let mut same = reader();
+    // A list of more than `PENDING_BYTES_MAX`, one that broke off, a short one, and none.
+    for (length, chunks_max) in
+        [(1 << 20, usize::MAX), (50_000, usize::MAX), (400_000, 20), (3000, usize::MAX), (0, usize::MAX), (70_000, 99)]
+    {
+        let document = noise("next", length);
+        assert_eq!(read(&mut same, &document, chunks_max), read(&mut reader(), &document, chunks_max), "{length}");
+    }
+}

@@ -19,7 +19,8 @@ pub(super) fn read_bytes(tools: &mut Tools<'_>, file: &File, stamp: Stamp) -> io
     // A file that grows as fast as it is read would never end: read only the length that it had when it was opened.
     let paced = Paced::new(HoleReader::new(file, stamp.length_bytes), tools.pace, tools.cancelled);
     let open = Open::new(paced, stamp.length_bytes, tools.open_files);
-    let mut hashing = HashingReader::new(HeadReader::new(open), tools.hashes);
+    let head = HeadReader::with(open, std::mem::take(&mut tools.head));
+    let mut hashing = HashingReader::new(head, tools.hashes);
     let mut spool = Spool::new(tools.lists);
     let content = match tools.fingerprinter.read_sparse(&mut hashing, |chunk| spool.push(&chunk)) {
         Ok(content) => content,
@@ -29,7 +30,7 @@ pub(super) fn read_bytes(tools: &mut Tools<'_>, file: &File, stamp: Stamp) -> io
     };
     let (head, hashes) = hashing.finish();
     let chunks = spool.end_list()?;
-    Ok(ReadOutcome::Fingerprinted(Box::new(Fingerprinted {
+    let fingerprinted = Fingerprinted {
         own: PartOutcome::read(content, chunks),
         inside: Vec::new(),
         spool_file: spool.finish()?,
@@ -42,5 +43,7 @@ pub(super) fn read_bytes(tools: &mut Tools<'_>, file: &File, stamp: Stamp) -> io
         stamp,
         changing: content.size_bytes != stamp.length_bytes,
         settled: true,
-    })))
+    };
+    tools.head = head.into_bytes();
+    Ok(ReadOutcome::Fingerprinted(Box::new(fingerprinted)))
 }

@@ -47,7 +47,18 @@ pub(crate) struct HeadReader<R> {
 
 impl<R: Read> HeadReader<R> {
     pub(crate) fn new(inner: R) -> HeadReader<R> {
-        HeadReader { inner, bytes: Vec::new(), read_bytes: 0 }
+        HeadReader::with(inner, Vec::new())
+    }
+
+    /// A reader that keeps the first bytes in this memory.
+    pub(crate) fn with(inner: R, mut bytes: Vec<u8>) -> HeadReader<R> {
+        bytes.clear();
+        HeadReader { inner, bytes, read_bytes: 0 }
+    }
+
+    /// The first bytes.
+    pub(crate) fn into_bytes(self) -> Vec<u8> {
+        self.bytes
     }
 
     /// Number of bytes that were read.

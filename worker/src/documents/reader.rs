@@ -111,6 +111,7 @@ mod tests {
                 pace: &Pace::new(&crate::policy::Policy::everything(), || std::time::UNIX_EPOCH),
                 cancelled: &AtomicBool::new(false),
                 open_files: None,
+                head: Vec::new(),
             },
         };
         with(reader.read(&DocumentPath::new(b"file").unwrap(), None).unwrap(), &lists);

@@ -11,6 +11,9 @@ use crate::records::lists::{ListWriter, Lists, Location};
 /// Number of chunks of one document that are held in memory, those of the documents inside of it included.
 const HELD_CHUNKS_MAX: usize = 4 * CONTENT_CHUNKS_MAX;
 
+/// Chunks for which there is room at first: as many as a document of a few kilobytes has.
+const FORESEEN_CHUNKS: usize = 8;
+
 /// Takes the chunks of one document, list by list.
 pub(super) struct Spool<'a> {
     table: ChunkTable,
@@ -29,8 +32,10 @@ impl<'a> Spool<'a> {
     }
 
     pub(super) fn push(&mut self, chunk: &cognate_fingerprint::Chunk) -> io::Result<()> {
-        if self.table.rows() == CONTENT_CHUNKS_MAX {
-            self.spill()?;
+        match self.table.rows() {
+            0 => self.table = ChunkTable::with_capacity(FORESEEN_CHUNKS),
+            CONTENT_CHUNKS_MAX => self.spill()?,
+            _ => {}
         }
         self.table.push(chunk);
         Ok(())

@@ -21,4 +21,6 @@ pub(crate) struct Tools<'a> {
     pub(crate) cancelled: &'a AtomicBool,
     /// The count of open files, if anybody waits for their end.
     pub(crate) open_files: Option<&'a OpenFiles>,
+    /// The first bytes of the last document, for their memory.
+    pub(crate) head: Vec<u8>,
 }

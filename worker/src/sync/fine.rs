@@ -157,6 +157,7 @@ impl Syncs {
                 pace: &self.pace,
                 cancelled,
                 open_files: None,
+                head: Vec::new(),
             },
         })
     }

@@ -270,6 +270,7 @@ impl Syncs {
                 pace: &self.pace,
                 cancelled,
                 open_files: Some(&counters.open_files),
+                head: Vec::new(),
             },
         })
     }
