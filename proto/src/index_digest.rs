@@ -130,6 +130,25 @@ mod tests {
 
     proptest! {
         #[test]
+        fn the_hash_of_a_document_is_that_of_its_fields_one_after_the_other_however_long_the_path_is(
+            length in prop_oneof![1..40_usize, 195..260_usize, 1000..1100_usize],
+            message in any::<Option<[u8; 16]>>(),
+            content in any::<Option<[u8; 16]>>(),
+            modified in any::<i64>(),
+        ) {
+            let path = DocumentPath::new(&vec![b'p'; length]).unwrap();
+            let content = content.map(ContentDigest);
+            let row = DocumentRow { path, state: DocumentState::Changing, content, modified, message_id_hash: message };
+            let mut bytes = vec![b'D'];
+            bytes.extend((row.state as i32).to_le_bytes());
+            bytes.extend(content.map_or([0; 16], |digest| digest.0));
+            bytes.extend(modified.to_le_bytes());
+            bytes.extend(row.path.as_bytes());
+            bytes.extend(message.iter().flat_map(|hash| [&[0], &hash[..]].concat()));
+            prop_assert_eq!(RowHash::of_document(&row), RowHash::of(&bytes));
+        }
+
+        #[test]
         fn order_does_not_matter_and_removing_undoes_adding(rows in proptest::collection::vec(any::<[u64; 4]>(), 0..9)) {
             let mut forwards = IndexDigest::default();
             rows.iter().for_each(|row| forwards.add(RowHash(*row)));

@@ -148,7 +148,7 @@ struct Writer {
     connection: Connection,
 }
 
-/// What the rows of several tables are made of.
+/// Documents, identical sets and clusters, numbered in the order of their rows: rows of several tables refer to these numbers.
 struct Rows<'a> {
     documents: DocumentRows<'a>,
     sets: Sets,

@@ -113,8 +113,8 @@ impl Scans {
     }
 }
 
-/// What is left of a wait that began at `started`, both times in whole seconds since 1970. The first second counts as none:
-/// the wait may have begun at its very end, and must not be shorter than what was asked for.
+/// The rest of a wait that began at `started`; both times are in whole seconds since 1970. One second less counts as waited, since the wait
+/// may have begun at the end of its second, and must not be shorter than what was asked for.
 fn left_to_wait(wait: Duration, started: i64, now: i64) -> Duration {
     let waited = now.saturating_sub(started).saturating_sub(1);
     wait.saturating_sub(Duration::from_secs(u64::try_from(waited).unwrap_or(0)))
@@ -543,7 +543,7 @@ mod tests {
     #[test]
     fn a_wait_that_began_at_the_end_of_a_second_is_no_shorter_than_asked_and_none_is_a_second_longer() {
         let second = Duration::from_secs(1);
-        // From 14.99 to 15.01 is no second, nor is it told apart from 14.01 to 15.99.
+        // These times are the same for a wait from 14.99 to 15.01 and for one from 14.01 to 15.99.
         assert_eq!(left_to_wait(second, 14, 15), second);
         for waited in 0..10 {
             let left = left_to_wait(8 * second, 14, 14 + waited);
