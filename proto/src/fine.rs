@@ -1,6 +1,7 @@
 //! Fine chunks on the wire: the choice of chunks that a site is asked to cut again, and its answer, both checked on arrival.
 
 use std::collections::HashSet;
+use std::hash::BuildHasher;
 
 use cognate_fingerprint::{ContentDigest, FineChunk, Tag};
 
@@ -144,7 +145,10 @@ impl FineTables {
 ///
 /// # Errors
 /// If the columns do not agree, or a chunk was not chosen.
-pub fn expansions(table: &v1::FineTable, chosen: &mut HashSet<Tag>) -> Result<Vec<Expansion>, FineError> {
+pub fn expansions(
+    table: &v1::FineTable,
+    chosen: &mut HashSet<Tag, impl BuildHasher>,
+) -> Result<Vec<Expansion>, FineError> {
     let total: u64 = table.counts.iter().map(|count| u64::from(*count)).sum();
     let fine_count = table.fine_tags.len();
     let agrees = total == fine_count as u64

@@ -2,14 +2,18 @@
 //!
 //! A fine chunk has about seven bytes and a tag of eight bits, so that one alone identifies nothing. A [`FrameRow`] is four of
 //! them that follow each other in a chunk: about 28 bytes, in 48 bits. [`rows`] lists those of a chunk, a [`RowFilter`] bounds
-//! in how many contents each occurs, and [`mark`] finds the fine chunks that a set of rows covers.
+//! in how many contents each occurs, [`DistinctRows`] lists those of one content once, and [`mark`] finds the fine chunks that a set of rows covers.
 //!
 //! Source of the idea of counting in two passes: the multi-stage filters of Estan and Varghese, "New directions in traffic
 //! measurement and accounting" (SIGCOMM 2002); here with one stage, and exact counts in the second pass.
 
+mod distinct;
+
 use std::sync::atomic::{AtomicU16, Ordering};
 
 use cognate_fingerprint::FineChunk;
+
+pub use self::distinct::DistinctRows;
 
 use crate::fine::Part;
 use crate::present::{Present, hash};
@@ -32,6 +36,9 @@ const FILTER_BITS_MAX: u32 = 25;
 /// Rows for each counter, as a power of two: two to four. Their sum stays far below the count that matters, and the counters of a source tree
 /// fit the cache of a processor.
 const ROWS_PER_COUNTER_BITS: u32 = 2;
+
+/// Bits for each row of a set, as a power of two: one in 32 others has to be looked up, or fewer.
+const PRESENT_BITS: u32 = 5;
 
 /// The golden ratio spreads all bits to the highest ones (Knuth, The Art of Computer Programming 3, section 6.4).
 const MULTIPLIER: u64 = 0x9e37_79b9_7f4a_7c15;
@@ -103,7 +110,7 @@ impl FromIterator<FrameRow> for RowSet {
     fn from_iter<T: IntoIterator<Item = FrameRow>>(rows: T) -> RowSet {
         let rows: foldhash::HashSet<FrameRow> = rows.into_iter().collect();
         let mut present = Present::default();
-        present.fill(rows.iter().map(|row| row.0), MULTIPLIER);
+        present.fill(rows.iter().map(|row| row.0), MULTIPLIER, PRESENT_BITS);
         RowSet { rows, present }
     }
 }

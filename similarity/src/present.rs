@@ -1,8 +1,5 @@
 //! Which rows may be among others: a bit for each hash of a row tells of nearly all rows that they are not, in a memory that is near.
 
-/// Bits for each row, as a power of two: one in eight rows passes by chance, or fewer.
-const PRESENT_BITS: u32 = 3;
-
 /// A bit for each hash of some rows.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Present {
@@ -21,9 +18,10 @@ pub(crate) fn bits_for(rows: usize) -> u32 {
 }
 
 impl Present {
-    /// Takes rows in the place of those before.
-    pub(crate) fn fill(&mut self, rows: impl ExactSizeIterator<Item = u64>, multiplier: u64) {
-        self.bits = bits_for(rows.len()) + PRESENT_BITS;
+    /// Takes rows in the place of those before. With `bits_per_row_log2` of 3, one
+    /// row in eight passes by chance, or fewer.
+    pub(crate) fn fill(&mut self, rows: impl ExactSizeIterator<Item = u64>, multiplier: u64, bits_per_row_log2: u32) {
+        self.bits = bits_for(rows.len()) + bits_per_row_log2;
         self.words.clear();
         self.words.resize((1 << self.bits) / 64 + 1, 0);
         for row in rows {

@@ -8,6 +8,9 @@ use std::hash::{BuildHasher as _, RandomState};
 use super::{NO_ROW, PARTNERS_MAX};
 use crate::present::{Present, bits_for, hash};
 
+/// Bits for each row of a content, as a power of two: those of a large one still fit a near cache.
+const PRESENT_BITS: u32 = 3;
+
 /// The places of rows that both contents may have, in either content. A site may send any rows, so the hash depends on a
 /// number that nobody knows beforehand, and no result depends on the hash.
 #[derive(Debug)]
@@ -66,15 +69,20 @@ impl CommonRows {
     pub(super) fn find(&mut self, a: &[u64], b: &[u64]) {
         let CommonRows { multiplier, present, places, .. } = self;
         let find = |rows: &[u64], places: &mut Vec<u32>, present: &Present| {
-            let may_be_common = |row: u64| present.may_have(row, *multiplier) && row != NO_ROW;
-            let found = rows.iter().enumerate().filter(|(_, row)| may_be_common(**row));
             places.clear();
-            places.extend(found.map(|(place, _)| as_number(place)));
+            places.resize(rows.len(), 0);
+            let mut count = 0;
+            // Which rows may be common is hard to foresee, so that a branch would cost more than a write.
+            for (place, row) in rows.iter().enumerate() {
+                places[count] = as_number(place);
+                count += usize::from(present.may_have(*row, *multiplier) & (*row != NO_ROW));
+            }
+            places.truncate(count);
         };
         let [of_a, of_b] = places;
-        present.fill(b.iter().copied(), *multiplier);
+        present.fill(b.iter().copied(), *multiplier, PRESENT_BITS);
         find(a, of_a, present);
-        present.fill(of_a.iter().map(|place| a[*place as usize]), *multiplier);
+        present.fill(of_a.iter().map(|place| a[*place as usize]), *multiplier, PRESENT_BITS);
         find(b, of_b, present);
     }
 

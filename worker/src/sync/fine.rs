@@ -178,7 +178,7 @@ impl Shared<'_> {
 #[derive(Default)]
 struct Cut {
     /// Chunks of the file that is being read, each to be cut once.
-    wanted: HashSet<Tag>,
+    wanted: foldhash::HashSet<Tag>,
     tables: FineTables,
     fine: Vec<FineChunk>,
 }
@@ -205,7 +205,7 @@ mod tests {
         let method = Method::tttd(View::Raw, 80).unwrap();
         let mut tags = Vec::new();
         method.fingerprinter(&Key::none()).slice(&document, |chunk| tags.push(chunk.tag));
-        let wanted: HashSet<Tag> = tags.iter().step_by(3).copied().collect();
+        let wanted: foldhash::HashSet<Tag> = tags.iter().step_by(3).copied().collect();
         let cut = Arc::new(Mutex::new(Cut { wanted: wanted.clone(), ..Cut::default() }));
         let (of_visitor, cutter) = (Arc::clone(&cut), FineCutter::new(&Key::none()));
         let visitor = move |chunk: &Chunk, bytes: &[u8]| of_visitor.lock().unwrap().take(chunk, bytes, &cutter);

@@ -31,6 +31,18 @@ impl Bits {
         holds(&self.0, place)
     }
 
+    /// The places at which so many bits in a row begin that are set, 1 to 64.
+    pub(super) fn in_a_row(&self, count: usize) -> Bits {
+        let mut begins = self.clone();
+        for distance in 1..count {
+            for (number, begins) in begins.0.iter_mut().enumerate() {
+                let next = self.0.get(number + 1).map_or(0, |next| next << (64 - distance));
+                *begins &= self.0[number] >> distance | next;
+            }
+        }
+        begins
+    }
+
     /// The bits as words, the first in the lowest bit.
     pub(super) fn words(&self) -> &[u64] {
         &self.0
@@ -61,6 +73,17 @@ mod tests {
                 assert_eq!(all.holds(place), place < count, "{place} of {count}");
             }
             assert_eq!((bits.count(), all.count()), (count.div_ceil(3) as u64, count as u64));
+            for (length, distance) in [(1, 1), (2, 1), (4, 1), (2, 3), (70, 1)] {
+                let counted: Vec<u8> = (0..count).map(|place| u8::from(place % (length + distance) < length)).collect();
+                let bits = Bits::of(&counted);
+                for wanted in [1, 2, 3, 4, 63, 64] {
+                    let begins = bits.in_a_row(wanted);
+                    for place in 0..count + 70 {
+                        let expected = (place..place + wanted).all(|place| bits.holds(place));
+                        assert_eq!(begins.holds(place), expected, "{wanted} from {place} of {count}, {length}");
+                    }
+                }
+            }
             bits.add(&all);
             assert_eq!((bits.count(), Bits::none(count).count()), (count as u64, 0));
         }

@@ -8,7 +8,7 @@
 use std::collections::{HashMap, HashSet};
 
 use cognate_fingerprint::Tag;
-use cognate_similarity::frame::{FrameRow, ROW_FINE_CHUNKS, RowFilter, rows};
+use cognate_similarity::frame::{DistinctRows, FrameRow, ROW_FINE_CHUNKS, RowFilter, rows};
 use cognate_similarity::{Link, LinkFile, Posting};
 use foldhash::HashMapExt as _;
 
@@ -132,12 +132,18 @@ impl Task<'_> {
         let light = self.light(&contents, &self.part_bytes(parts)?);
         if light.len() < contents.len() {
             let kept = |light: u32, all: u32| light >= least && 2 * light >= all;
-            let rows = self.row_counts(compared, (&light, kinds), parts, &|row| parts.frame_rows.contains(row))?;
-            let is_kept = |row: &FrameRow| rows.get(row).is_some_and(|count| kept(*count, counts[row]));
+            let lost = self.lost_counts(compared, (&contents, &light), kinds, parts)?;
+            let is_kept = |row: &FrameRow| {
+                let lost = lost.get(row).copied().unwrap_or_default();
+                kept(counts[row] - lost, counts[row])
+            };
             parts.frame_rows = parts.frame_rows.iter().filter(is_kept).collect();
             let chunks = self.chunk_counts(&tags, kinds, &light)?;
             parts.frame_chunks.retain(|tag, _| chunks.get(tag).is_some_and(|count| kept(*count, chunk_counts[tag])));
-            self.measure_parts(parts, compared.chunks, compared.expansions)?;
+            // Where there was nothing of a frame, there is nothing of fewer rows.
+            let mut with_frame = parts.tags();
+            with_frame.retain(|tag| parts.of_tag(tag).frame > 0 && compared.chunks.binary_search(tag).is_ok());
+            self.measure_parts(parts, &with_frame, compared.expansions)?;
         }
         tracing::info!(
             contents = contents.len(),
@@ -194,7 +200,7 @@ impl Task<'_> {
         let filter = RowFilter::new(compared.marks.count());
         self.on_threads(&of_kinds(contents, kinds), &RowsOfKind::default, &|found: &mut RowsOfKind, kind: &&[u32]| {
             compared.rows_of_kind(kind, parts, &|_| true, found)?;
-            filter.add(&found.rows);
+            filter.add(found.rows.rows());
             Ok(())
         })?;
         Ok(filter)
@@ -211,7 +217,7 @@ impl Task<'_> {
         let begin = <(RowsOfKind, RowCounts)>::default;
         let of_threads = self.on_threads(&of_kinds(contents, kinds), &begin, &|(found, counts), kind: &&[u32]| {
             compared.rows_of_kind(kind, parts, may_count, found)?;
-            found.rows.iter().for_each(|row| *counts.entry(*row).or_default() += 1);
+            found.rows.rows().iter().for_each(|row| *counts.entry(*row).or_default() += 1);
             Ok(())
         })?;
         let mut all = RowCounts::new();
@@ -219,6 +225,28 @@ impl Task<'_> {
             *all.entry(row).or_default() += count;
         }
         Ok(all)
+    }
+
+    /// Of the rows of frames, the number of kinds that have each in none of their light contents. `light` are some of the contents.
+    fn lost_counts(
+        &self,
+        compared: &Compared<'_>,
+        (contents, light): (&[u32], &[u32]),
+        kinds: &[u32],
+        parts: &Parts,
+    ) -> Result<RowCounts, Error> {
+        let kind = |content: &u32| kinds[*content as usize];
+        let is_light: HashSet<u32> = light.iter().copied().collect();
+        let of_heavy: HashSet<u32> = contents.iter().filter(|content| !is_light.contains(content)).map(kind).collect();
+        // The other kinds have what they had.
+        let [all, light] = [contents, light].map(|contents| {
+            let changed = contents.iter().filter(|content| of_heavy.contains(&kind(content)));
+            let changed: Vec<u32> = changed.copied().collect();
+            self.row_counts(compared, (&changed, kinds), parts, &|row| parts.frame_rows.contains(row))
+        });
+        let (mut lost, light) = (all?, light?);
+        lost.iter_mut().for_each(|(row, count)| *count -= light.get(row).copied().unwrap_or_default());
+        Ok(lost)
     }
 
     fn chunk_counts(&self, tags: &[Tag], kinds: &[u32], contents: &[u32]) -> Result<HashMap<Tag, u32>, Error> {
@@ -233,7 +261,7 @@ impl Task<'_> {
 }
 
 impl Compared<'_> {
-    /// Those rows that may count of what the contents of a kind have in common with others, each once and ascending.
+    /// Those rows that may count of what the contents of a kind have in common with others, each once.
     fn rows_of_kind(
         &self,
         kind: &[u32],
@@ -242,34 +270,25 @@ impl Compared<'_> {
         found: &mut RowsOfKind,
     ) -> Result<(), Error> {
         let RowsOfKind { rows: found, reading } = found;
-        found.clear();
+        found.begin();
         let is_counted = |row: FrameRow| !parts.template_rows.contains(row) && may_count(row);
-        let mut distinct = 0;
         for content in kind {
             let marks = self.marks.of(*content);
             self.expansions.each(marks.iter().map(|((_, tag), _)| *tag), reading, |tag, fine| {
                 let place = marks.binary_search_by_key(&tag, |((_, tag), _)| *tag).expect("its tag was asked for");
-                let bits = &marks[place].1;
-                let marked = rows(fine).filter(|(place, _)| (0..ROW_FINE_CHUNKS).all(|next| bits.holds(place + next)));
-                found.extend(marked.map(|(_, row)| row).filter(|row| is_counted(*row)));
-                // Versions have nearly all rows in common, and may be many.
-                if found.len() > 2 * distinct {
-                    found.sort_unstable();
-                    found.dedup();
-                    distinct = found.len();
-                }
+                let begins = marks[place].1.in_a_row(ROW_FINE_CHUNKS);
+                let marked = rows(fine).filter(|(place, _)| begins.holds(*place)).map(|(_, row)| row);
+                marked.filter(|row| is_counted(*row)).for_each(|row| found.add(row));
             })?;
         }
-        found.sort_unstable();
-        found.dedup();
         Ok(())
     }
 }
 
-/// The rows of a kind, each once and ascending, in memory that a thread uses again.
+/// The rows of a kind, in memory that a thread uses again.
 #[derive(Default)]
 struct RowsOfKind {
-    rows: Vec<FrameRow>,
+    rows: DistinctRows,
     reading: Reading,
 }
 

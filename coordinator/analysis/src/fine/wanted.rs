@@ -1,17 +1,17 @@
 //! The chunks that candidate pairs do not share, and the questions to the sites that hold them: each chunk once, in portions.
 
-use std::collections::HashMap;
-
 use cognate_fingerprint::{Feature, Tag};
 use cognate_proto::fine::{Expansion, FineChoice};
 use cognate_proto::limits::FINE_CHUNKS_MAX;
 use cognate_similarity::fine::{ByChunks, by_chunks, counted};
+use foldhash::HashMap;
 
 use super::expansions::{Expansions, ExpansionsWriter};
-use super::{FineFailure, FineRequest, FineRoot, FineRound};
+use super::{FineAnswer, FineFailure, FineRequest, FineRoot, FineRound};
 use crate::compare::Task;
 use crate::error::Error;
 use crate::subject::index;
+use crate::threads::side_by_side;
 
 /// Chunks asked for at a time: their fine chunks take some 7 MB on the way.
 const PORTION_CHUNKS: usize = FINE_CHUNKS_MAX / 2;
@@ -41,6 +41,13 @@ struct Portions {
 struct Portion {
     choice: FineChoice,
     lengths: HashMap<Tag, u32>,
+}
+
+/// What a root answered to one request.
+struct Answered {
+    root: u16,
+    portion: Portion,
+    answer: Result<FineAnswer, FineFailure>,
 }
 
 /// Compares two contents by their features.
@@ -110,29 +117,32 @@ impl Task<'_> {
             .zip(of_root)
             .map(|(root, chunks)| Portions { root, choices: self.portions(chunks).into_iter() })
             .collect();
+        let mut before = Vec::new();
         loop {
             let next: Vec<(u16, Portion)> = portions
                 .iter_mut()
                 .filter(|portions| roots[usize::from(portions.root)].failure.is_none())
                 .filter_map(|portions| Some((portions.root, portions.choices.next()?)))
                 .collect();
-            if next.is_empty() {
+            let threads = self.scan.spec.threads;
+            // The sites cut what comes next while the answers of before are checked and written.
+            let (taken, answers) =
+                side_by_side(threads, || take(before, &mut roots, writer), || self.ask_once(next, round));
+            taken?;
+            before = answers?;
+            if before.is_empty() {
                 return Ok(roots);
             }
-            self.ask_once(next, round, &mut roots, writer)?;
         }
     }
 
-    /// Asks for one portion of each root at the same time.
-    fn ask_once(
-        &self,
-        portions: Vec<(u16, Portion)>,
-        round: &FineRound<'_>,
-        roots: &mut [FineRoot],
-        writer: &mut ExpansionsWriter,
-    ) -> Result<(), Error> {
+    /// Asks for one portion of each root at the same time. Returns the portions with the answers.
+    fn ask_once(&self, portions: Vec<(u16, Portion)>, round: &FineRound<'_>) -> Result<Vec<Answered>, Error> {
         if self.scan.cancelled.load(std::sync::atomic::Ordering::Relaxed) {
             return Err(Error::Cancelled);
+        }
+        if portions.is_empty() {
+            return Ok(Vec::new());
         }
         let method = &self.scan.spec.layers[self.layer].method;
         let request = |(root, portion): &(u16, Portion)| {
@@ -146,23 +156,8 @@ impl Task<'_> {
             }
         };
         let answers = round.source.ask(portions.iter().map(request).collect());
-        for ((root, portion), answer) in portions.iter().zip(answers) {
-            let root = &mut roots[usize::from(*root)];
-            match answer {
-                Err(failure) => root.failure = Some(failure),
-                Ok(answer) if !portion.fits(&answer.expansions) => {
-                    root.failure = Some(FineFailure::passing("its fine chunks do not add up to its chunks"));
-                }
-                Ok(answer) => {
-                    root.expanded_chunks += answer.expansions.len() as u64;
-                    root.changed_contents = root.changed_contents.saturating_add(answer.changed_contents);
-                    root.read_bytes = root.read_bytes.saturating_add(answer.read_bytes);
-                    root.sent_bytes = root.sent_bytes.saturating_add(answer.sent_bytes);
-                    answer.expansions.iter().try_for_each(|expansion| writer.push(expansion))?;
-                }
-            }
-        }
-        Ok(())
+        let answered = portions.into_iter().zip(answers);
+        Ok(answered.map(|((root, portion), answer)| Answered { root, portion, answer }).collect())
     }
 
     /// The root of the first document with a content.
@@ -188,6 +183,30 @@ impl Task<'_> {
         let choice = FineChoice { contents: chunks.chunk_by(|a, b| a.content == b.content).map(of_content).collect() };
         Portion { choice, lengths: chunks.iter().map(|chunk| (chunk.tag, chunk.length_bytes)).collect() }
     }
+}
+
+/// Checks answers and writes down what they have. A root that has failed already, by an answer that came before, gives no more.
+fn take(answered: Vec<Answered>, roots: &mut [FineRoot], writer: &mut ExpansionsWriter) -> Result<(), Error> {
+    for Answered { root, portion, answer } in answered {
+        let root = &mut roots[usize::from(root)];
+        if root.failure.is_some() {
+            continue;
+        }
+        match answer {
+            Err(failure) => root.failure = Some(failure),
+            Ok(answer) if !portion.fits(&answer.expansions) => {
+                root.failure = Some(FineFailure::passing("its fine chunks do not add up to its chunks"));
+            }
+            Ok(answer) => {
+                root.expanded_chunks += answer.expansions.len() as u64;
+                root.changed_contents = root.changed_contents.saturating_add(answer.changed_contents);
+                root.read_bytes = root.read_bytes.saturating_add(answer.read_bytes);
+                root.sent_bytes = root.sent_bytes.saturating_add(answer.sent_bytes);
+                answer.expansions.iter().try_for_each(|expansion| writer.push(expansion))?;
+            }
+        }
+    }
+    Ok(())
 }
 
 impl Portion {
@@ -218,5 +237,40 @@ impl Gathered {
         self.chunks.sort_unstable();
         self.chunks.dedup_by_key(|chunk| chunk.tag);
         self.distinct = self.chunks.len();
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use cognate_fingerprint::FineChunk;
+
+    use super::*;
+
+    /// The answer of a root about one chunk of 21 bytes, or of what the site says has so many.
+    fn answered(root: u16, number: u8, lengths: &[u8]) -> Answered {
+        let tag = Tag([number; 16]);
+        let fine = lengths.iter().map(|length| FineChunk { tag: number, length_bytes: *length }).collect();
+        let answer = FineAnswer { expansions: vec![Expansion { tag, fine }], read_bytes: 100, ..FineAnswer::default() };
+        let portion =
+            Portion { choice: FineChoice { contents: Vec::new() }, lengths: [(tag, 21)].into_iter().collect() };
+        Answered { root, portion, answer: Ok(answer) }
+    }
+
+    #[test]
+    fn a_root_that_has_failed_gives_no_more_though_it_was_asked_already_and_others_go_on() {
+        let folder = tempfile::tempdir().unwrap();
+        let mut writer = ExpansionsWriter::create(&folder.path().join("fine")).unwrap();
+        let mut roots = vec![FineRoot::default(); 2];
+        take(vec![answered(0, 1, &[7, 7, 7]), answered(1, 2, &[7, 7, 7])], &mut roots, &mut writer).unwrap();
+        take(vec![answered(0, 3, &[7, 7]), answered(1, 4, &[16, 5])], &mut roots, &mut writer).unwrap();
+        take(vec![answered(0, 5, &[7, 7, 7]), answered(1, 6, &[7, 14])], &mut roots, &mut writer).unwrap();
+        let expansions = writer.finish(false).unwrap();
+        let there: Vec<u8> = (1..=6).filter(|number| expansions.contains(&Tag([*number; 16]))).collect();
+        assert_eq!(there, [1, 2, 4, 6]);
+        assert!(roots[0].failure.is_some() && roots[1].failure.is_none());
+        assert_eq!(
+            roots.iter().map(|root| (root.expanded_chunks, root.read_bytes)).collect::<Vec<_>>(),
+            [(1, 100), (3, 300)]
+        );
     }
 }
