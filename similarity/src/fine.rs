@@ -27,7 +27,7 @@ use std::ops::Range;
 
 use cognate_fingerprint::{FineChunk, Tag};
 
-use self::common_rows::CommonRows;
+use self::common_rows::{CommonRows, NO_ROW, RowHash};
 pub use self::places::FinePlace;
 use crate::error::Error;
 use crate::link::Link;
@@ -101,15 +101,11 @@ pub const RUN_BYTES_MIN: u64 = 32;
 const PARTNERS_MAX: usize = 8;
 /// The rows by which these places are compared.
 const AHEAD_MAX: usize = 64;
-/// A row that crosses the end of a chunk: it is equal to no other.
-const NO_ROW: u64 = 0;
 /// Bits of a fine chunk in a row: its tag, and its length less 1.
 const FINE_BITS: u32 = 12;
-/// The bit that every row has, above those of its fine chunks.
+/// The bits of a row.
 #[expect(clippy::cast_possible_truncation, reason = "a row has three fine chunks")]
-const ROW_MARK: u64 = 1 << (FINE_BITS * ROW as u32);
-/// The bits of the fine chunks of a row.
-const ROW_MASK: u64 = ROW_MARK - 1;
+const ROW_MASK: u64 = (1 << (FINE_BITS * ROW as u32)) - 1;
 
 /// Measures pairs by the fine chunks of those chunks that are left. It holds memory that one pair after the other uses.
 #[derive(Debug, Default)]
@@ -126,7 +122,7 @@ struct Side {
     /// Per fine chunk, what it is part of.
     parts: Vec<Part>,
     /// Per fine chunk, the row that begins there.
-    rows: Vec<u64>,
+    rows: Vec<RowHash>,
     /// Per fine chunk, the bytes of it that count: all of them in a run, some in a border.
     counted: Vec<u8>,
     /// The runs that count, ascending.
@@ -217,19 +213,19 @@ impl FineMeasure {
     /// The bytes in common: of each content the runs that count, with their borders; then the lesser of the two. Runs are found
     /// whatever they are part of, so that what is next to a frame counts as well.
     pub fn shared_bytes(&mut self) -> SharedBytes {
-        self.sides.iter_mut().for_each(Side::find_rows);
+        self.sides.iter_mut().for_each(|side| side.find_rows(&self.common));
         let [a, b] = &mut self.sides;
         self.common.find(&a.rows, &b.rows);
         // The lesser sum is of both: it is nothing if no run of one of them can count.
         if !a.may_have_run(self.common.of_side(0)) {
             return SharedBytes::default();
         }
-        self.common.fill(1, &b.rows);
+        self.common.fill(1, &b.rows, &b.fine);
         a.find_runs(b, self.common.of_side(0), &self.common);
         if a.runs.is_empty() {
             return SharedBytes::default();
         }
-        self.common.fill(0, &a.rows);
+        self.common.fill(0, &a.rows, &a.fine);
         b.find_runs(a, self.common.of_side(1), &self.common);
         SharedBytes::of([a.counted_by_part(), b.counted_by_part()])
     }
@@ -249,13 +245,13 @@ impl FineMeasure {
 }
 
 impl Side {
-    fn find_rows(&mut self) {
+    fn find_rows(&mut self, common: &CommonRows) {
         self.rows.clear();
         let (mut row, mut in_chunk) = (0_u64, 0_usize);
         let ending = self.fine.iter().map(|fine| {
             in_chunk = if fine.length_bytes > 0 { in_chunk + 1 } else { 0 };
             row = row << FINE_BITS | u64::from(fine.tag) << 4 | u64::from(fine.length_bytes.wrapping_sub(1) & 0xf);
-            if in_chunk < ROW { NO_ROW } else { row & ROW_MASK | ROW_MARK }
+            if in_chunk < ROW { NO_ROW } else { common.hash(row & ROW_MASK) }
         });
         self.rows.extend(ending.skip(ROW - 1));
         self.counted.clear();
@@ -271,7 +267,7 @@ impl Side {
             if place < next || !self.may_count(&places[number..]) {
                 continue;
             }
-            let partners = common.places(self.rows[place]);
+            let partners = common.places(self.rows[place], &self.fine[place..], &other.fine);
             let Some((partner, rows)) = self.partner(place, other, partners) else { continue };
             let end = place + rows + ROW - 1;
             if self.count_run(Run { fine: place..end, partner }, &other.fine) {
@@ -315,8 +311,9 @@ impl Side {
     /// The place in the other content where the longest run begins that begins here, and its rows.
     fn partner(&self, place: usize, other: &Side, partners: impl Iterator<Item = usize>) -> Option<(usize, usize)> {
         let agree = |partner: usize, from: usize, most: usize| {
-            let pairs = self.rows[place + from..].iter().zip(&other.rows[partner + from..]).take(most);
-            from + pairs.take_while(|(own, other)| own == other && **own != NO_ROW).count()
+            let pairs = self.fine[place + from..].iter().zip(&other.fine[partner + from..]).take(most + ROW - 1);
+            let alike = pairs.take_while(|(own, other)| own == other && own.length_bytes > 0).count();
+            from + alike.saturating_sub(ROW - 1)
         };
         let mut longest: Option<(usize, usize)> = None;
         for partner in partners {
@@ -328,7 +325,7 @@ impl Side {
                 break;
             }
         }
-        longest.map(|(partner, rows)| (partner, agree(partner, rows, usize::MAX)))
+        longest.map(|(partner, rows)| (partner, agree(partner, rows, self.rows.len())))
     }
 
     /// Counts a run with its borders; false if they have too few bytes.

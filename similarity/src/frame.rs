@@ -16,7 +16,7 @@ use cognate_fingerprint::FineChunk;
 pub use self::distinct::DistinctRows;
 
 use crate::fine::Part;
-use crate::present::{Present, hash};
+use crate::present::{Present, hash, highest};
 
 /// Fine chunks of a row.
 pub const ROW_FINE_CHUNKS: usize = 4;
@@ -73,7 +73,7 @@ impl FrameRow {
 
     /// Its place in a filter of so many bits.
     fn slot(self, bits: u32) -> usize {
-        hash(self.0, MULTIPLIER, bits)
+        highest(hash(self.0, MULTIPLIER), bits)
     }
 }
 
@@ -110,7 +110,7 @@ impl FromIterator<FrameRow> for RowSet {
     fn from_iter<T: IntoIterator<Item = FrameRow>>(rows: T) -> RowSet {
         let rows: foldhash::HashSet<FrameRow> = rows.into_iter().collect();
         let mut present = Present::default();
-        present.fill(rows.iter().map(|row| row.0), MULTIPLIER, PRESENT_BITS);
+        present.fill(rows.iter().map(|row| hash(row.0, MULTIPLIER)), PRESENT_BITS);
         RowSet { rows, present }
     }
 }
@@ -118,7 +118,7 @@ impl FromIterator<FrameRow> for RowSet {
 impl RowSet {
     /// True if the row is in the set.
     pub fn contains(&self, row: FrameRow) -> bool {
-        !self.is_empty() && self.present.may_have(row.0, MULTIPLIER) && self.rows.contains(&row)
+        !self.is_empty() && self.present.may_have(hash(row.0, MULTIPLIER)) && self.rows.contains(&row)
     }
 
     /// The number of rows.

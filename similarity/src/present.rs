@@ -7,32 +7,37 @@ pub(crate) struct Present {
     words: Vec<u64>,
 }
 
-/// The hash of a row: it has this many bits.
-pub(crate) fn hash(row: u64, multiplier: u64, bits: u32) -> usize {
-    usize::try_from(row.wrapping_mul(multiplier) >> (64 - bits)).expect("a hash has few bits")
+/// The hash of a row; its highest bits are those that depend on all of the row.
+pub(crate) fn hash(row: u64, multiplier: u64) -> u64 {
+    row.wrapping_mul(multiplier)
 }
 
-/// The bits of a hash for so many rows.
+/// The highest bits of a hash.
+pub(crate) fn highest(hash: u64, bits: u32) -> usize {
+    usize::try_from(hash >> (64 - bits)).expect("a table has few bits")
+}
+
+/// The bits of a table for so many rows.
 pub(crate) fn bits_for(rows: usize) -> u32 {
     rows.next_power_of_two().trailing_zeros().max(1)
 }
 
 impl Present {
-    /// Takes rows in the place of those before. With `bits_per_row_log2` of 3, one
-    /// row in eight passes by chance, or fewer.
-    pub(crate) fn fill(&mut self, rows: impl ExactSizeIterator<Item = u64>, multiplier: u64, bits_per_row_log2: u32) {
-        self.bits = bits_for(rows.len()) + bits_per_row_log2;
+    /// Takes the hashes of rows in the place of those before. With `bits_per_row_log2` of 3, one row in eight passes by chance, or
+    /// fewer.
+    pub(crate) fn fill(&mut self, hashes: impl ExactSizeIterator<Item = u64>, bits_per_row_log2: u32) {
+        self.bits = bits_for(hashes.len()) + bits_per_row_log2;
         self.words.clear();
         self.words.resize((1 << self.bits) / 64 + 1, 0);
-        for row in rows {
-            let bit = hash(row, multiplier, self.bits);
+        for hash in hashes {
+            let bit = highest(hash, self.bits);
             self.words[bit / 64] |= 1 << (bit % 64);
         }
     }
 
-    /// False if the row is not among those that it was filled with, under the same multiplier.
-    pub(crate) fn may_have(&self, row: u64, multiplier: u64) -> bool {
-        let bit = hash(row, multiplier, self.bits);
+    /// False if the row with this hash is not among those that it was filled with.
+    pub(crate) fn may_have(&self, hash: u64) -> bool {
+        let bit = highest(hash, self.bits);
         self.words[bit / 64] >> (bit % 64) & 1 == 1
     }
 }

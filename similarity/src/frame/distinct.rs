@@ -3,7 +3,7 @@
 use std::hash::{BuildHasher as _, RandomState};
 
 use super::{FrameRow, ROW_BITS};
-use crate::present::hash;
+use crate::present::{hash, highest};
 
 /// The turn of rows that were taken last before the table is emptied: a slot has so many bits for it.
 const TURN_MAX: u64 = u64::MAX >> ROW_BITS;
@@ -60,7 +60,7 @@ impl DistinctRows {
     fn put(&mut self, row: FrameRow) -> bool {
         let last = self.slots.len() - 1;
         let taken = self.turn << ROW_BITS | row.0;
-        let mut number = hash(row.0, self.multiplier, self.slots.len().trailing_zeros());
+        let mut number = highest(hash(row.0, self.multiplier), self.slots.len().trailing_zeros());
         while self.slots[number] >> ROW_BITS == self.turn {
             if self.slots[number] == taken {
                 return false;
