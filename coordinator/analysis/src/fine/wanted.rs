@@ -13,8 +13,8 @@ use crate::error::Error;
 use crate::subject::index;
 use crate::threads::side_by_side;
 
-/// Chunks asked for at a time: their fine chunks take some 7 MB on the way.
-const PORTION_CHUNKS: usize = FINE_CHUNKS_MAX / 2;
+/// Chunks asked for at a time: their fine chunks take some 4 MB on the way, and two portions of each root are under way or being written.
+const PORTION_CHUNKS: usize = FINE_CHUNKS_MAX / 4;
 
 /// A chunk that somebody has to cut, and the first content that has it.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
