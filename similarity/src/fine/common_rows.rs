@@ -37,7 +37,7 @@ pub(super) struct CommonRows {
 /// contents are large.
 #[derive(Debug, Default)]
 struct RowTable {
-    /// By the hash of the row; where rows have one place here, the later ones are in the next free slots.
+    /// By the hash of the row; where several rows belong into one slot, the later ones are in the next free slots.
     slots: Vec<Slot>,
     /// Per place, the next place of the same row.
     next: Vec<u32>,

@@ -140,7 +140,7 @@ impl Task<'_> {
             parts.frame_rows = parts.frame_rows.iter().filter(is_kept).collect();
             let chunks = self.chunk_counts(&tags, kinds, &light)?;
             parts.frame_chunks.retain(|tag, _| chunks.get(tag).is_some_and(|count| kept(*count, chunk_counts[tag])));
-            // Where there was nothing of a frame, there is nothing of fewer rows.
+            // The rows that are kept cover no chunk that all of them did not cover.
             let mut with_frame = parts.tags();
             with_frame.retain(|tag| parts.of_tag(tag).frame > 0 && compared.chunks.binary_search(tag).is_ok());
             self.measure_parts(parts, &with_frame, compared.expansions)?;

@@ -80,6 +80,18 @@ impl Parts {
         tags
     }
 
+    /// Forgets the frames of chunks, but for those that are frame from end to end: all that is not template is frame there.
+    fn keep_frame_chunks(&mut self) {
+        self.bytes.retain(|_, bytes| {
+            bytes.frame = 0;
+            bytes.template > 0
+        });
+        for (tag, length_bytes) in &self.frame_chunks {
+            let bytes = self.bytes.entry(*tag).or_default();
+            bytes.frame = u64::from(*length_bytes).saturating_sub(bytes.template);
+        }
+    }
+
     /// The bytes that two contents share in their common chunks, of so many.
     pub(super) fn of_common(&self, all: u64, common: &[ChunkCount]) -> SharedBytes {
         if self.bytes.is_empty() {
@@ -104,13 +116,7 @@ impl Task<'_> {
         chunks: &[Tag],
         expansions: &Expansions,
     ) -> Result<(), Error> {
-        parts.bytes.retain(|_, bytes| {
-            bytes.frame = 0;
-            bytes.template > 0
-        });
-        for (tag, length_bytes) in &parts.frame_chunks {
-            parts.bytes.insert(*tag, PartBytes { template: 0, frame: u64::from(*length_bytes) });
-        }
+        parts.keep_frame_chunks();
         if parts.template_rows.is_empty() && parts.frame_rows.is_empty() {
             return Ok(());
         }
@@ -159,5 +165,18 @@ mod tests {
         let common = [chunk(1, 2), chunk(2, 1), chunk(3, 1)];
         let SharedBytes { all, outside_templates, outside_frames } = parts.of_common(400, &common);
         assert_eq!((all, outside_templates, outside_frames), (400, 340, 200));
+    }
+
+    #[test]
+    fn what_is_template_in_a_chunk_of_a_frame_stays_template_when_frames_are_searched_for_again() {
+        let of = |bytes: &[(u8, u64, u64)]| -> HashMap<Tag, PartBytes> {
+            let of_tag = |(number, template, frame)| (Tag([number; 16]), PartBytes { template, frame });
+            bytes.iter().copied().map(of_tag).collect()
+        };
+        let frame_chunks = [1, 2, 4].map(|number| (Tag([number; 16]), 100)).into_iter().collect();
+        let bytes = of(&[(1, 30, 70), (2, 100, 0), (3, 20, 50), (5, 0, 60)]);
+        let mut parts = Parts { bytes, frame_chunks, ..Parts::default() };
+        parts.keep_frame_chunks();
+        assert_eq!(parts.bytes, of(&[(1, 30, 70), (2, 100, 0), (3, 20, 0), (4, 0, 100)]));
     }
 }

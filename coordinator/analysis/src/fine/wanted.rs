@@ -43,7 +43,7 @@ struct Portion {
     lengths: HashMap<Tag, u32>,
 }
 
-/// What a root answered to one request.
+/// The answer of a root to one request.
 struct Answered {
     root: u16,
     portion: Portion,
