@@ -27,7 +27,8 @@ use std::ops::Range;
 
 use cognate_fingerprint::{FineChunk, Tag};
 
-use self::common_rows::{CommonRows, NO_ROW, RowHash};
+use self::common_rows::{CommonRows, NO_ROW};
+pub use self::common_rows::{RowHash, hash_rows};
 pub use self::places::FinePlace;
 use crate::error::Error;
 use crate::link::Link;
@@ -119,12 +120,14 @@ pub struct FineMeasure {
 struct Side {
     /// In the order of its chunks; where a chunk ends is a fine chunk without bytes.
     fine: Vec<FineChunk>,
-    /// Per fine chunk, what it is part of.
+    /// Per fine chunk, what it is part of; those that are not listed at the end are the content's own.
     parts: Vec<Part>,
     /// Per fine chunk, the row that begins there.
     rows: Vec<RowHash>,
     /// Per fine chunk, the bytes of it that count: all of them in a run, some in a border.
     counted: Vec<u8>,
+    /// Per chunk, where it ends.
+    ends: Vec<usize>,
     /// The runs that count, ascending.
     runs: Vec<CountedRun>,
 }
@@ -197,63 +200,75 @@ impl FineMeasure {
         for side in &mut self.sides {
             side.fine.clear();
             side.parts.clear();
+            side.rows.clear();
+            side.ends.clear();
         }
     }
 
     /// Adds a chunk that is left of the first (0) or of the second (1) content, with what each fine chunk is part of; nothing: all are
     /// the content's own.
     pub fn add(&mut self, side: usize, fine: &[FineChunk], parts: &[Part]) {
-        let side = &mut self.sides[side];
-        side.fine.extend_from_slice(fine);
-        side.fine.push(FineChunk { tag: 0, length_bytes: 0 });
-        side.parts.extend_from_slice(parts);
-        side.parts.resize(side.fine.len(), Part::Own);
+        hash_rows(fine, &mut self.sides[side].rows);
+        self.sides[side].end_chunk(fine, parts);
+    }
+
+    /// Does the same with the [hashes of its rows](hash_rows), which a chunk of many pairs needs once.
+    pub fn add_hashed(&mut self, side: usize, (fine, rows): (&[FineChunk], &[RowHash]), parts: &[Part]) {
+        self.sides[side].rows.extend_from_slice(rows);
+        self.sides[side].end_chunk(fine, parts);
     }
 
     /// The bytes in common: of each content the runs that count, with their borders; then the lesser of the two. Runs are found
     /// whatever they are part of, so that what is next to a frame counts as well.
     pub fn shared_bytes(&mut self) -> SharedBytes {
-        self.sides.iter_mut().for_each(|side| side.find_rows(&self.common));
+        self.sides.iter_mut().for_each(Side::begin_runs);
         let [a, b] = &mut self.sides;
         self.common.find(&a.rows, &b.rows);
         // The lesser sum is of both: it is nothing if no run of one of them can count.
         if !a.may_have_run(self.common.of_side(0)) {
             return SharedBytes::default();
         }
-        self.common.fill(1, &b.rows, &b.fine);
+        self.common.fill(1, &b.rows);
         a.find_runs(b, self.common.of_side(0), &self.common);
         if a.runs.is_empty() {
             return SharedBytes::default();
         }
-        self.common.fill(0, &a.rows, &a.fine);
+        self.common.fill(0, &a.rows);
         b.find_runs(a, self.common.of_side(1), &self.common);
         SharedBytes::of([a.counted_by_part(), b.counted_by_part()])
     }
 
-    /// The chunks that were added on a side, in order, each with the bytes that count of each of its fine chunks, 0 to its length:
-    /// after [`shared_bytes`](FineMeasure::shared_bytes).
-    pub fn counted(&self, side: usize) -> impl Iterator<Item = (&[FineChunk], &[u8])> {
-        let Side { fine, counted, .. } = &self.sides[side];
-        let mut start = 0;
-        let ends = fine.iter().enumerate().filter(|(_, fine)| fine.length_bytes == 0).map(|(end, _)| end);
-        ends.map(move |end| {
-            let of_chunk = (&fine[start..end], &counted[start..end]);
+    /// The chunks of a side of which any byte counts, ascending by their numbers in the order in which they were added, each with the bytes that count of
+    /// each of its fine chunks, 0 to its length: after [`shared_bytes`](FineMeasure::shared_bytes).
+    pub fn counted(&self, side: usize) -> impl Iterator<Item = (usize, (&[FineChunk], &[u8]))> {
+        let Side { fine, counted, ends, runs, .. } = &self.sides[side];
+        let (mut start, mut runs) = (0, runs.as_slice());
+        ends.iter().enumerate().filter_map(move |(number, end)| {
+            let of_chunk = start..*end;
             start = end + 1;
-            of_chunk
+            // Borders are in the chunk of their run.
+            let here = runs.iter().take_while(|counted| counted.run.fine.start < *end).count();
+            runs = &runs[here..];
+            (here > 0).then(|| (number, (&fine[of_chunk.clone()], &counted[of_chunk])))
         })
     }
 }
 
 impl Side {
-    fn find_rows(&mut self, common: &CommonRows) {
-        self.rows.clear();
-        let (mut row, mut in_chunk) = (0_u64, 0_usize);
-        let ending = self.fine.iter().map(|fine| {
-            in_chunk = if fine.length_bytes > 0 { in_chunk + 1 } else { 0 };
-            row = row << FINE_BITS | u64::from(fine.tag) << 4 | u64::from(fine.length_bytes.wrapping_sub(1) & 0xf);
-            if in_chunk < ROW { NO_ROW } else { common.hash(row & ROW_MASK) }
-        });
-        self.rows.extend(ending.skip(ROW - 1));
+    /// Adds a chunk whose rows are there, and its end.
+    fn end_chunk(&mut self, fine: &[FineChunk], parts: &[Part]) {
+        if !parts.is_empty() {
+            // What was added without parts is the content's own.
+            self.parts.resize(self.fine.len(), Part::Own);
+            self.parts.extend_from_slice(parts);
+        }
+        self.fine.extend_from_slice(fine);
+        self.ends.push(self.fine.len());
+        self.fine.push(FineChunk { tag: 0, length_bytes: 0 });
+        self.rows.push(NO_ROW);
+    }
+
+    fn begin_runs(&mut self) {
         self.counted.clear();
         self.counted.resize(self.fine.len(), 0);
         self.runs.clear();
@@ -261,17 +276,20 @@ impl Side {
 
     /// Finds the runs that count, from the places of rows that the other side may have. `common` has the table of that side.
     fn find_runs(&mut self, other: &Side, places: &[u32], common: &CommonRows) {
-        let mut next = 0;
-        for number in 0..places.len() {
+        let (mut next, mut number) = (0, 0);
+        while number < places.len() {
             let place = places[number] as usize;
-            if place < next || !self.may_count(&places[number..]) {
+            number += 1;
+            if place < next || !self.may_count(&places[number - 1..]) {
                 continue;
             }
-            let partners = common.places(self.rows[place], &self.fine[place..], &other.fine);
+            let partners = common.places(self.rows[place], &other.rows);
             let Some((partner, rows)) = self.partner(place, other, partners) else { continue };
             let end = place + rows + ROW - 1;
             if self.count_run(Run { fine: place..end, partner }, &other.fine) {
                 next = end;
+                // The other side has the rows of the run, so that all of their places follow.
+                number += rows - 1;
             }
         }
     }
@@ -301,14 +319,16 @@ impl Side {
 
     /// The bytes that count, by what they are part of.
     fn counted_by_part(&self) -> [u64; 3] {
-        let mut bytes = [0; 3];
-        for (part, counted) in self.parts.iter().zip(&self.counted) {
+        let (with_parts, own) = self.counted.split_at(self.parts.len());
+        let mut bytes = [own.iter().map(|counted| u64::from(*counted)).sum(), 0, 0];
+        for (part, counted) in self.parts.iter().zip(with_parts) {
             bytes[*part as usize] += u64::from(*counted);
         }
         bytes
     }
 
-    /// The place in the other content where the longest run begins that begins here, and its rows.
+    /// The place in the other content where the longest run begins that begins here, and its rows. `partners` are the places there of
+    /// rows with the same hash.
     fn partner(&self, place: usize, other: &Side, partners: impl Iterator<Item = usize>) -> Option<(usize, usize)> {
         let agree = |partner: usize, from: usize, most: usize| {
             let pairs = self.fine[place + from..].iter().zip(&other.fine[partner + from..]).take(most + ROW - 1);
@@ -316,8 +336,8 @@ impl Side {
             from + alike.saturating_sub(ROW - 1)
         };
         let mut longest: Option<(usize, usize)> = None;
-        for partner in partners {
-            let rows = agree(partner, 0, AHEAD_MAX);
+        let of_row = partners.map(|partner| (partner, agree(partner, 0, AHEAD_MAX))).filter(|(_, rows)| *rows > 0);
+        for (partner, rows) in of_row.take(PARTNERS_MAX) {
             if longest.is_none_or(|(_, most)| rows > most) {
                 longest = Some((partner, rows));
             }
@@ -325,21 +345,21 @@ impl Side {
                 break;
             }
         }
-        longest.map(|(partner, rows)| (partner, agree(partner, rows, self.rows.len())))
+        longest.map(|(partner, rows)| (partner, agree(partner, rows, self.fine.len())))
     }
 
     /// Counts a run with its borders; false if they have too few bytes.
     fn count_run(&mut self, run: Run, other: &[FineChunk]) -> bool {
         let borders = self.borders(&run, other);
         let in_borders: u64 = borders.iter().flatten().map(|(_, bytes)| u64::from(*bytes) + 1).sum();
-        let in_run: u64 = self.fine[run.fine.clone()].iter().map(|fine| u64::from(fine.length_bytes)).sum();
-        if in_run + in_borders < RUN_BYTES_MIN {
+        let fine = &self.fine[run.fine.clone()];
+        if fine.iter().map(|fine| u64::from(fine.length_bytes)).sum::<u64>() + in_borders < RUN_BYTES_MIN {
             return false;
         }
         // A fine chunk counts once: in a run before as a border, and as a border of the first of two runs.
         let skipped = self.counted[run.fine.start];
-        for own in run.fine.clone() {
-            self.counted[own] = self.fine[own].length_bytes;
+        for (counted, fine) in self.counted[run.fine.clone()].iter_mut().zip(fine) {
+            *counted = fine.length_bytes;
         }
         let [before, after] = borders.map(|border| match border {
             Some((own, bytes)) if self.counted[own] == 0 => {

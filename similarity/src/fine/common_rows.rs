@@ -1,14 +1,15 @@
 //! The rows of two contents that both may have, and a table of their places.
 //!
 //! Most rows of unlike contents are in one of the two alone. [`Present`] tells that of nearly all of them, so that only the others go
-//! into tables. Here a row is the 32 bits of its hash: of large contents, tables of rows would be too far from the processor. Where two
-//! hashes are equal, the fine chunks of the rows are compared.
+//! into tables. Here a row is the 32 bits of its hash: of large contents, tables of rows would be too far from the processor. Whoever
+//! asks for the places of a row compares its fine chunks with those that are there.
 
 use std::hash::{BuildHasher as _, RandomState};
+use std::sync::OnceLock;
 
 use cognate_fingerprint::FineChunk;
 
-use super::{PARTNERS_MAX, ROW};
+use super::{FINE_BITS, ROW, ROW_MASK};
 use crate::present::{Present, bits_for, hash, highest};
 
 /// Bits for each row of a content, as a power of two: those of a large one still fit a near cache.
@@ -20,34 +21,25 @@ const NO_PLACE: u32 = u32::MAX;
 
 /// The hash of a row.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
-pub(super) struct RowHash(u32);
+pub struct RowHash(u32);
 
-/// The places of rows that both contents may have, in either content. A site may send any rows, so the hash depends on a
-/// number that nobody knows beforehand, and no result depends on the hash.
-#[derive(Debug)]
+/// The places of rows that both contents may have, in either content.
+#[derive(Debug, Default)]
 pub(super) struct CommonRows {
-    multiplier: u64,
     present: Present,
     /// Per side, the places of rows that the other one may have, ascending.
     places: [Vec<u32>; 2],
     table: RowTable,
 }
 
-/// The places of each row of one side. A row that is there once takes one look at the memory, which is what a look costs where
-/// contents are large.
+/// The places of the rows of one side, in lists by the highest bits of their hashes.
 #[derive(Debug, Default)]
 struct RowTable {
-    /// By the hash of the row; where several rows belong into one slot, the later ones are in the next free slots.
-    slots: Vec<Slot>,
-    /// Per place, the next place of the same row.
+    bits: u32,
+    /// Per list, its first place.
+    first: Vec<u32>,
+    /// Per place, the next place of its list.
     next: Vec<u32>,
-}
-
-/// A row with its first place; [`NO_ROW`] in a free slot.
-#[derive(Clone, Copy, Debug, Default)]
-struct Slot {
-    row: RowHash,
-    place: u32,
 }
 
 impl RowHash {
@@ -57,15 +49,23 @@ impl RowHash {
     }
 }
 
-impl Default for CommonRows {
-    fn default() -> CommonRows {
-        CommonRows {
-            multiplier: RandomState::new().hash_one(0_u8) | 1,
-            present: Present::default(),
-            places: Default::default(),
-            table: RowTable::default(),
-        }
-    }
+/// Appends the hashes of the rows of a chunk, one for each of its fine chunks: that of the row which begins there. Hashes of one
+/// process alone can be compared: a site may send any rows, so the hash depends on a number that nobody knows beforehand, and no
+/// result depends on the hash.
+pub fn hash_rows(fine: &[FineChunk], rows: &mut Vec<RowHash>) {
+    static MULTIPLIER: OnceLock<u64> = OnceLock::new();
+    let multiplier = *MULTIPLIER.get_or_init(|| RandomState::new().hash_one(0_u8) | 1);
+    let code = |fine: &FineChunk| u64::from(fine.tag) << 4 | u64::from(fine.length_bytes.wrapping_sub(1) & 0xf);
+    let end = rows.len() + fine.len();
+    let (before, rest) = fine.split_at(fine.len().min(ROW - 1));
+    let mut row = before.iter().fold(0, |row, fine| row << FINE_BITS | code(fine));
+    rows.extend(rest.iter().map(|fine| {
+        row = row << FINE_BITS | code(fine);
+        let highest = u32::try_from(hash(row & ROW_MASK, multiplier) >> 32).expect("32 bits are left");
+        // Two rows may have one hash, but no row has that of none.
+        RowHash(highest.max(1))
+    }));
+    rows.resize(end, NO_ROW);
 }
 
 /// A place among the rows of a content.
@@ -73,19 +73,7 @@ fn as_number(place: usize) -> u32 {
     u32::try_from(place).expect("a content has fewer than 2^32 fine chunks")
 }
 
-/// The fine chunks of the row at a place.
-fn row_at(fine: &[FineChunk], place: usize) -> Option<&[FineChunk]> {
-    fine.get(place..place + ROW)
-}
-
 impl CommonRows {
-    /// The hash of a row.
-    pub(super) fn hash(&self, row: u64) -> RowHash {
-        let highest = u32::try_from(hash(row, self.multiplier) >> 32).expect("32 bits are left");
-        // Two rows may have one hash, but no row has that of none.
-        RowHash(highest.max(1))
-    }
-
     /// Finds the rows that both may have.
     pub(super) fn find(&mut self, a: &[RowHash], b: &[RowHash]) {
         let CommonRows { present, places, .. } = self;
@@ -112,56 +100,37 @@ impl CommonRows {
         &self.places[side]
     }
 
-    /// Makes the table of a side, which has these rows and fine chunks.
-    pub(super) fn fill(&mut self, side: usize, rows: &[RowHash], fine: &[FineChunk]) {
-        self.table.fill(&self.places[side], rows, fine);
+    /// Makes the table of a side, which has these rows.
+    pub(super) fn fill(&mut self, side: usize, rows: &[RowHash]) {
+        self.table.fill(&self.places[side], rows);
     }
 
-    /// The first places of a row on the side with the table, ascending: at most [`PARTNERS_MAX`]. `row` is the hash of the first
-    /// fine chunks of `own`, and `other` are the fine chunks of that side.
-    pub(super) fn places(&self, row: RowHash, own: &[FineChunk], other: &[FineChunk]) -> impl Iterator<Item = usize> {
-        self.table.places(row, own, other).take(PARTNERS_MAX)
+    /// The places of rows with this hash on the side with the table, which has these rows, ascending.
+    pub(super) fn places(&self, row: RowHash, rows: &[RowHash]) -> impl Iterator<Item = usize> {
+        self.table.places(row, rows)
     }
 }
 
 impl RowTable {
     /// Takes the rows at some places, which ascend.
-    fn fill(&mut self, places: &[u32], rows: &[RowHash], fine: &[FineChunk]) {
-        self.slots.clear();
-        // A quarter of the slots or more stay free.
-        self.slots.resize(1 << bits_for(places.len() + places.len() / 3 + 1), Slot::default());
+    fn fill(&mut self, places: &[u32], rows: &[RowHash]) {
+        self.bits = bits_for(places.len() + places.len() / 3 + 1);
+        self.first.clear();
+        self.first.resize(1 << self.bits, NO_PLACE);
         self.next.resize(self.next.len().max(rows.len()), NO_PLACE);
-        // The last one first, so that the first one of a row is found first.
+        // The last one first, so that the first place of a list is found first.
         for place in places.iter().rev() {
-            let row = rows[*place as usize];
-            let number = self.number(row, &fine[*place as usize..], fine);
-            let slot = &mut self.slots[number];
-            self.next[*place as usize] = if slot.row == NO_ROW { NO_PLACE } else { slot.place };
-            *slot = Slot { row, place: *place };
+            let list = highest(rows[*place as usize].wide(), self.bits);
+            self.next[*place as usize] = std::mem::replace(&mut self.first[list], *place);
         }
     }
 
-    /// The number of the slot that has a row, or that is free for it. `own` begins with its fine chunks, and `other` are those of
-    /// the side with the table.
-    fn number(&self, row: RowHash, own: &[FineChunk], other: &[FineChunk]) -> usize {
-        let last = self.slots.len() - 1;
-        let mut number = highest(row.wide(), self.slots.len().trailing_zeros());
-        loop {
-            let slot = self.slots[number];
-            let is_same = || row_at(own, 0) == row_at(other, slot.place as usize);
-            if slot.row == NO_ROW || (slot.row == row && is_same()) {
-                return number;
-            }
-            number = (number + 1) & last;
-        }
-    }
-
-    fn places(&self, row: RowHash, own: &[FineChunk], other: &[FineChunk]) -> impl Iterator<Item = usize> {
-        let slot = self.slots[self.number(row, own, other)];
-        let first = if slot.row == NO_ROW { NO_PLACE } else { slot.place };
+    fn places(&self, row: RowHash, rows: &[RowHash]) -> impl Iterator<Item = usize> {
         let is_there = |place: &u32| *place != NO_PLACE;
+        let first = self.first[highest(row.wide(), self.bits)];
         let following = move |place: &u32| Some(self.next[*place as usize]).filter(is_there);
-        std::iter::successors(Some(first).filter(is_there), following).map(|place| place as usize)
+        let list = std::iter::successors(Some(first).filter(is_there), following).map(|place| place as usize);
+        list.filter(move |place| rows[*place] == row)
     }
 }
 
@@ -170,25 +139,35 @@ mod tests {
     use super::*;
 
     #[test]
-    fn rows_of_one_hash_are_told_apart_by_their_fine_chunks_and_each_has_its_first_places_in_order() {
-        let row = |tag: u8| [FineChunk { tag, length_bytes: 7 }; ROW];
-        // Three rows take turns, and all of them have one of two hashes.
-        let fine: Vec<FineChunk> = (0..60).flat_map(|number| row(number % 3)).collect();
-        let places: Vec<u32> = (0..60).map(|number| 3 * number).collect();
-        for hashes in [[5, 5, 5], [5, u32::MAX, 5], [1, 1, u32::MAX]] {
-            let rows: Vec<RowHash> = (0..fine.len()).map(|place| RowHash(hashes[place / 3 % 3])).collect();
-            let mut common = CommonRows { places: [Vec::new(), places.clone()], ..CommonRows::default() };
-            common.fill(1, &rows, &fine);
-            for (number, hash) in (0..3).zip(hashes) {
-                let found: Vec<usize> = common.places(RowHash(hash), &row(number), &fine).collect();
-                let expected: Vec<usize> = (0..8).map(|turn| 9 * turn + 3 * usize::from(number)).collect();
-                assert_eq!(found, expected, "{hashes:?}");
-            }
-            assert_eq!(
-                common.places(RowHash(5), &row(9), &fine).count(),
-                0,
-                "a row that is not there, of a known hash"
-            );
+    fn the_places_of_a_hash_are_those_of_its_rows_in_order_whatever_else_is_in_its_list() {
+        // Hashes that begin alike are in one list.
+        let hashes = [5, 6, u32::MAX, 5, 1, u32::MAX - 1].map(RowHash);
+        let rows: Vec<RowHash> = (0..600).map(|place| hashes[place % hashes.len()]).collect();
+        let taken: Vec<u32> = (0..600).filter(|place| place % 7 != 0).collect();
+        let mut common = CommonRows { places: [Vec::new(), taken.clone()], ..CommonRows::default() };
+        common.fill(1, &rows);
+        for hash in hashes.into_iter().chain([RowHash(7)]) {
+            let found: Vec<usize> = common.places(hash, &rows).collect();
+            let is_it = |place: &usize| rows[*place] == hash;
+            let expected: Vec<usize> = taken.iter().map(|place| *place as usize).filter(is_it).collect();
+            assert_eq!(found, expected, "{hash:?}");
         }
+    }
+
+    #[test]
+    fn equal_rows_have_equal_hashes_and_what_is_cut_off_at_the_end_is_no_row() {
+        let fine = |numbers: &[u8]| -> Vec<FineChunk> {
+            numbers.iter().map(|number| FineChunk { tag: *number, length_bytes: 1 + number % 16 }).collect()
+        };
+        let mut rows = vec![RowHash(9)];
+        for numbers in [&[1, 2, 3, 1, 2, 3, 4][..], &[], &[1], &[1, 2], &[1, 2, 3]] {
+            hash_rows(&fine(numbers), &mut rows);
+        }
+        let is_row: Vec<bool> = rows[1..].iter().map(|row| *row != NO_ROW).collect();
+        let expected = [5, 2, 0, 1, 0, 2, 1, 2]
+            .chunks(2)
+            .flat_map(|counts| [vec![true; counts[0]], vec![false; counts[1]]].concat());
+        assert_eq!(is_row, expected.collect::<Vec<_>>());
+        assert!(rows[1] == rows[4] && rows[1] == rows[11] && rows[1] != rows[2] && rows[2] != rows[5]);
     }
 }

@@ -18,7 +18,11 @@ impl Bits {
 
     /// A bit for each fine chunk of which some bytes count.
     pub(super) fn of(counted: &[u8]) -> Bits {
-        let word = |counted: &[u8]| counted.iter().rev().fold(0, |word, bytes| word << 1 | u64::from(*bytes > 0));
+        let word = |counted: &[u8]| {
+            let (eights, rest) = counted.as_chunks();
+            let rest = rest.iter().rev().fold(0, |word, bytes| word << 1 | u64::from(*bytes > 0));
+            eights.iter().rev().fold(rest, |word, eight| word << 8 | u64::from(are_set(*eight)))
+        };
         Bits(counted.chunks(64).map(word).collect())
     }
 
@@ -52,6 +56,14 @@ impl Bits {
     pub(super) fn count(&self) -> u64 {
         self.0.iter().map(|word| u64::from(word.count_ones())).sum()
     }
+}
+
+/// A bit for each of eight numbers below 128 that is not 0, the first in the lowest bit.
+fn are_set(numbers: [u8; 8]) -> u8 {
+    const HIGHEST: u64 = 0x8080_8080_8080_8080;
+    let highest = (u64::from_le_bytes(numbers) + (HIGHEST - HIGHEST / 0x80)) & HIGHEST;
+    // Of each byte the highest bit is left; the product has all of them next to each other, in its highest byte.
+    (highest / 0x80).wrapping_mul(0x0102_0408_1020_4080).to_le_bytes()[7]
 }
 
 /// True if a bit is set in these words.

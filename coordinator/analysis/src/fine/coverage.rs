@@ -74,18 +74,16 @@ impl Covered {
         chunks: &[(Tag, u32)],
         roots: &[u16],
     ) {
-        for ((tag, count), (fine, counted)) in chunks.iter().zip(measure.counted(side)) {
-            if counted.iter().all(|bytes| *bytes == 0) {
-                continue;
-            }
+        for (number, (fine, counted)) in measure.counted(side) {
+            let (tag, count) = chunks[number];
             let counts = fine.iter().zip(counted).filter(|(_, bytes)| **bytes > 0);
             let found = Marks {
-                count: *count,
+                count,
                 lost_bytes: counts.map(|(fine, bytes)| u32::from(fine.length_bytes - bytes)).sum(),
                 common: Bits::of(counted),
             };
             for root in roots {
-                let place = Place { content, tag: *tag, root: *root };
+                let place = Place { content, tag, root: *root };
                 match self.0.entry(place) {
                     Entry::Occupied(mut marks) => marks.get_mut().add(&found),
                     Entry::Vacant(marks) => drop(marks.insert(found.clone())),

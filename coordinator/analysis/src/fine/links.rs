@@ -5,7 +5,7 @@ use std::ops::Range;
 use std::path::Path;
 
 use cognate_fingerprint::{Feature, FineChunk, Tag};
-use cognate_similarity::fine::{ByChunks, ChunkCount, FineMeasure, Part, SharedBytes};
+use cognate_similarity::fine::{ByChunks, ChunkCount, FineMeasure, Part, RowHash, SharedBytes, hash_rows};
 use cognate_similarity::{Binding, ContentIndex, Error as EngineError, Link, LinkFile, LinkWriter, OmittedLinks};
 use foldhash::HashMap;
 
@@ -98,12 +98,15 @@ struct KnownChunks {
     /// Of each chunk the places of its fine chunks and of their parts; nothing if it was not cut again.
     places: HashMap<Tag, Option<[Range<usize>; 2]>>,
     fine: Vec<FineChunk>,
+    /// Per fine chunk, the hash of the row that begins there.
+    rows: Vec<RowHash>,
     parts: Vec<Part>,
 }
 
-/// The fine chunks of a chunk, and what each is part of; no parts: all are the contents' own.
+/// The fine chunks of a chunk with their rows, and what each is part of; no parts: all are the contents' own.
 struct Cut<'a> {
     fine: &'a [FineChunk],
+    rows: &'a [RowHash],
     parts: &'a [Part],
 }
 
@@ -334,7 +337,7 @@ impl Pairs {
             match self.known.cut(&chunk.tag) {
                 None => complete = false,
                 Some(cut) => (0..chunk.count).for_each(|_| {
-                    self.measure.add(side, cut.fine, cut.parts);
+                    self.measure.add_hashed(side, (cut.fine, cut.rows), cut.parts);
                     self.added[side].push((chunk.tag, chunk.count));
                 }),
             }
@@ -356,6 +359,7 @@ impl KnownChunks {
         if self.fine.len() + self.places.len() > CACHE_FINE_CHUNKS_MAX {
             self.places.clear();
             self.fine.clear();
+            self.rows.clear();
             self.parts.clear();
         }
         let mut missing = Vec::new();
@@ -371,6 +375,7 @@ impl KnownChunks {
     fn put(&mut self, tag: Tag, fine: &[FineChunk], parts: &[Part]) {
         let (of_fine, of_parts) = (self.fine.len(), self.parts.len());
         self.fine.extend_from_slice(fine);
+        hash_rows(fine, &mut self.rows);
         self.parts.extend_from_slice(parts);
         self.places.insert(tag, Some([of_fine..self.fine.len(), of_parts..self.parts.len()]));
     }
@@ -378,6 +383,6 @@ impl KnownChunks {
     /// A chunk that was missing once; nothing if it was not cut again.
     fn cut(&self, tag: &Tag) -> Option<Cut<'_>> {
         let [fine, parts] = self.places[tag].clone()?;
-        Some(Cut { fine: &self.fine[fine], parts: &self.parts[parts] })
+        Some(Cut { fine: &self.fine[fine.clone()], rows: &self.rows[fine], parts: &self.parts[parts] })
     }
 }

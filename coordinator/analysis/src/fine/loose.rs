@@ -61,15 +61,12 @@ impl Loose {
         }
         for (side, content) in [(0, pair.0), (1, pair.1)] {
             let Some((measure, added)) = measured else { break };
-            for ((tag, _), (fine, bytes)) in added[side].iter().zip(measure.counted(side)) {
-                if bytes.iter().all(|bytes| *bytes == 0) {
-                    continue;
-                }
-                let bits = Bits::of(bytes);
+            for (number, (fine, bytes)) in measure.counted(side) {
+                let ((tag, _), bits) = (added[side][number], Bits::of(bytes));
                 if is_kept {
-                    self.links.add(side, *tag, (fine, bytes), &bits);
+                    self.links.add(side, tag, (fine, bytes), &bits);
                 }
-                self.mark((content, *tag), bits);
+                self.mark((content, tag), bits);
             }
         }
         if is_kept { self.links.end(*pair, folder) } else { Ok(()) }
