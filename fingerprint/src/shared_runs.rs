@@ -29,43 +29,90 @@ impl SharedRuns {
     }
 }
 
-/// An index of the windows of a document: 16 bytes of memory for each byte of it.
+/// An index of the windows of a document, each with its first place: 11 to 22 bytes of memory for each byte of it.
 pub struct WindowIndex<'a> {
     bytes: &'a [u8],
     width: usize,
-    /// (hash, place), by hash.
-    places: Vec<(u64, u32)>,
+    /// By the highest bits of the hash; where several windows belong into one slot, the later ones are in the next free slots. A quarter
+    /// of the slots or more stay free.
+    slots: Vec<Slot>,
+}
+
+/// A window with its first place.
+#[derive(Clone, Copy, Default)]
+struct Slot {
+    /// The lower half of its hash.
+    check: u32,
+    /// Its first byte, counted from 1; 0 in a free slot.
+    place: u32,
 }
 
 impl<'a> WindowIndex<'a> {
     /// The windows of a document of less than 4 GiB. `width` is at least 1.
     pub fn of(bytes: &'a [u8], width: usize) -> WindowIndex<'a> {
-        let mut places: Vec<(u64, u32)> = window_hashes(bytes, width).zip(0..).collect();
-        places.sort_unstable();
-        WindowIndex { bytes, width, places }
+        WindowIndex::with(bytes, width, window_hashes(bytes, width))
     }
 
-    fn contains(&self, hash: u64, window: &[u8]) -> bool {
-        let first = self.places.partition_point(|place| place.0 < hash);
-        let same = self.places[first..].iter().take_while(|place| place.0 == hash);
-        same.map(|place| place.1 as usize).any(|at| &self.bytes[at..at + self.width] == window)
+    fn with(bytes: &'a [u8], width: usize, hashes: impl Iterator<Item = u64>) -> WindowIndex<'a> {
+        let windows = (bytes.len() + 1).saturating_sub(width);
+        let slots = vec![Slot::default(); (windows + windows / 3 + 1).next_power_of_two().max(2)];
+        let mut index = WindowIndex { bytes, width, slots };
+        for (start, hash) in hashes.enumerate() {
+            let number = index.number(hash, &bytes[start..start + width]);
+            if index.slots[number].place == 0 {
+                let place = u32::try_from(start + 1).expect("a document has less than 4 GiB");
+                index.slots[number] = Slot { check: check(hash), place };
+            }
+        }
+        index
+    }
+
+    /// The number of the slot that has a window, or that is free for it.
+    fn number(&self, hash: u64, window: &[u8]) -> usize {
+        let last = self.slots.len() - 1;
+        let shift = u64::BITS - self.slots.len().trailing_zeros();
+        let mut number = usize::try_from(hash >> shift).expect("a table has few bits");
+        loop {
+            let slot = self.slots[number];
+            let is_same = || self.bytes[slot.place as usize - 1..].starts_with(window);
+            if slot.place == 0 || (slot.check == check(hash) && is_same()) {
+                return number;
+            }
+            number = (number + 1) & last;
+        }
+    }
+
+    /// The first place where a window begins.
+    fn find(&self, hash: u64, window: &[u8]) -> Option<usize> {
+        let place = self.slots[self.number(hash, window)].place;
+        (place as usize).checked_sub(1)
     }
 
     /// The runs of another document that occur here.
     pub fn shared_runs(&self, other: &[u8]) -> SharedRuns {
         let mut runs: Vec<(usize, usize)> = Vec::new();
+        // Where the window before it occurs here. Within a run one byte more decides, without a look at the index.
+        let mut before: Option<usize> = None;
         for (start, hash) in window_hashes(other, self.width).enumerate() {
             let end = start + self.width;
-            if !self.contains(hash, &other[start..end]) {
-                continue;
-            }
-            match runs.last_mut() {
-                Some(last) if start <= last.1 => last.1 = end,
-                _ => runs.push((start, end)),
+            let follows = |place: &usize| self.bytes.get(place + self.width) == Some(&other[end - 1]);
+            before = match before.filter(follows) {
+                Some(place) => Some(place + 1),
+                None => self.find(hash, &other[start..end]),
+            };
+            match (before, runs.last_mut()) {
+                (None, _) => {}
+                (Some(_), Some(last)) if start <= last.1 => last.1 = end,
+                (Some(_), _) => runs.push((start, end)),
             }
         }
         SharedRuns(runs)
     }
+}
+
+/// The lower half of a hash.
+fn check(hash: u64) -> u32 {
+    u32::try_from(hash & u64::from(u32::MAX)).expect("32 bits are left")
 }
 
 /// The bytes of each of two documents that are in windows of [`EXACT_WINDOW_BYTES`] which occur in the other.
@@ -125,9 +172,12 @@ mod tests {
 
     #[test]
     fn windows_with_the_same_hash_and_other_bytes_are_different() {
-        let windows = WindowIndex { bytes: b"abcabd", width: 3, places: vec![(1, 0), (1, 3), (2, 1)] };
-        assert!(windows.contains(1, b"abd") && windows.contains(1, b"abc"));
-        assert!(!windows.contains(1, b"bca") && !windows.contains(3, b"abc"));
+        for hash in [0, 1, u64::MAX] {
+            let windows = WindowIndex::with(b"abcabd", 3, [hash; 4].into_iter());
+            let places = [b"abc", b"bca", b"cab", b"abd", b"bda"].map(|window| windows.find(hash, window));
+            assert_eq!(places, [Some(0), Some(1), Some(2), Some(3), None], "{hash}");
+            assert_eq!(windows.find(hash ^ 1, b"abc"), None, "{hash}");
+        }
     }
 
     #[test]
