@@ -110,13 +110,17 @@ impl v1::ChunkTable {
         self.length_bytes.len()
     }
 
-    /// An empty table with room for so many chunks.
-    pub fn with_capacity(rows: usize) -> v1::ChunkTable {
-        v1::ChunkTable {
-            tags: Vec::with_capacity(16 * rows),
-            length_bytes: Vec::with_capacity(rows),
-            ..v1::ChunkTable::default()
-        }
+    /// The table of these chunks.
+    pub fn of(chunks: &[Chunk]) -> v1::ChunkTable {
+        let mut table = v1::ChunkTable::default();
+        table.set(chunks);
+        table
+    }
+
+    /// Has these chunks in the place of those before, in the same memory.
+    pub fn set(&mut self, chunks: &[Chunk]) {
+        self.clear();
+        chunks.iter().for_each(|chunk| self.push(chunk));
     }
 
     /// Appends a chunk without its offset, which follows from the lengths of the chunks before it.

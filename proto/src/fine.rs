@@ -159,14 +159,15 @@ pub fn expansions(
         return Err(FineError::Columns);
     }
     let length = |place: usize| 1 + ((table.lengths[place / 2] >> (4 * (place % 2))) & 0xf);
-    let fine = |(place, tag): (usize, &u8)| FineChunk { tag: *tag, length_bytes: length(place) };
-    let mut fine = table.fine_tags.iter().enumerate().map(fine);
-    let mut found = Vec::with_capacity(table.counts.len());
+    let fine = |place: usize| FineChunk { tag: table.fine_tags[place], length_bytes: length(place) };
+    let (mut found, mut start) = (Vec::with_capacity(table.counts.len()), 0);
     for (tag, count) in ids(&table.tags)?.map(Tag).zip(&table.counts) {
         if !chosen.remove(&tag) {
             return Err(FineError::Count);
         }
-        found.push(Expansion { tag, fine: fine.by_ref().take(*count as usize).collect() });
+        let end = start + *count as usize;
+        found.push(Expansion { tag, fine: (start..end).map(fine).collect() });
+        start = end;
     }
     Ok(found)
 }

@@ -1,10 +1,11 @@
 //! The outcome of reading a document.
 
-use cognate_fingerprint::Content;
+use cognate_fingerprint::{Chunk, Content};
 use cognate_proto::batch::DocumentState;
 use cognate_proto::path::DocumentPath;
-use cognate_proto::v1::{ChunkTable, FileClass};
+use cognate_proto::v1::FileClass;
 use cognate_view::Candidate;
+use smallvec::SmallVec;
 
 use crate::records::cache::known::StoredPart;
 use crate::records::file_hashes::FileHashes;
@@ -65,10 +66,15 @@ impl From<StoredPart> for PartOutcome {
     }
 }
 
+/// A list of chunks in memory, with room for those of most documents in itself. Otherwise readers would ask for memory that the collector
+/// gives back, and wait for each other.
+pub(crate) type HeldChunks = SmallVec<[Chunk; 8]>;
+
 /// The list of chunks of a content.
+#[expect(clippy::large_enum_variant, reason = "most documents have a short list")]
 pub(crate) enum Chunks {
     /// A short list, in memory.
-    Held(ChunkTable),
+    Held(HeldChunks),
     /// A list in a list file.
     Stored(Location),
 }

@@ -184,6 +184,7 @@ impl<'t, 'a> PartReader<'t, 'a> {
 }
 
 /// The fingerprinted text of a part.
+#[expect(clippy::large_enum_variant, reason = "most parts have a content")]
 enum PartText {
     Content(Content, Chunks),
     Passages(Vec<PartOutcome>),

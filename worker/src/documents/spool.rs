@@ -5,18 +5,15 @@ use std::io;
 use cognate_proto::limits::CONTENT_CHUNKS_MAX;
 use cognate_proto::v1::ChunkTable;
 
-use super::outcome::Chunks;
+use super::outcome::{Chunks, HeldChunks};
 use crate::records::lists::{ListWriter, Lists, Location};
 
 /// Number of chunks of one document that are held in memory, those of the documents inside of it included.
 const HELD_CHUNKS_MAX: usize = 4 * CONTENT_CHUNKS_MAX;
 
-/// Chunks for which there is room at first: as many as a document of a few kilobytes has.
-const FORESEEN_CHUNKS: usize = 8;
-
 /// Takes the chunks of one document, list by list.
 pub(super) struct Spool<'a> {
-    table: ChunkTable,
+    list: HeldChunks,
     writer: ListWriter<'a>,
     stored: Option<Location>,
     /// Number of chunks of the lists that ended and are held.
@@ -28,24 +25,22 @@ pub(super) struct Spool<'a> {
 
 impl<'a> Spool<'a> {
     pub(super) fn new(lists: &'a Lists) -> Spool<'a> {
-        Spool { table: ChunkTable::default(), writer: lists.writer(), stored: None, held: 0, file: None, failed: false }
+        Spool { list: HeldChunks::new(), writer: lists.writer(), stored: None, held: 0, file: None, failed: false }
     }
 
     pub(super) fn push(&mut self, chunk: &cognate_fingerprint::Chunk) -> io::Result<()> {
-        match self.table.rows() {
-            0 => self.table = ChunkTable::with_capacity(FORESEEN_CHUNKS),
-            CONTENT_CHUNKS_MAX => self.spill()?,
-            _ => {}
+        if self.list.len() == CONTENT_CHUNKS_MAX {
+            self.spill()?;
         }
-        self.table.push(chunk);
+        self.list.push(*chunk);
         Ok(())
     }
 
     /// Ends the current list; the next chunk starts another.
     pub(super) fn end_list(&mut self) -> io::Result<Chunks> {
-        if self.stored.is_none() && self.held + self.table.rows() <= HELD_CHUNKS_MAX {
-            self.held += self.table.rows();
-            return Ok(Chunks::Held(std::mem::take(&mut self.table)));
+        if self.stored.is_none() && self.held + self.list.len() <= HELD_CHUNKS_MAX {
+            self.held += self.list.len();
+            return Ok(Chunks::Held(std::mem::take(&mut self.list)));
         }
         self.spill()?;
         Ok(Chunks::Stored(self.stored.take().expect("spilled above")))
@@ -58,7 +53,7 @@ impl<'a> Spool<'a> {
     }
 
     fn spill(&mut self) -> io::Result<()> {
-        let appended = self.writer.append(&self.table);
+        let appended = self.writer.append(&ChunkTable::of(&self.list));
         self.failed = appended.is_err();
         let added = appended?;
         self.file = Some(added.file);
@@ -66,7 +61,7 @@ impl<'a> Spool<'a> {
             Some(stored) => stored.length_bytes += added.length_bytes,
             None => self.stored = Some(added),
         }
-        self.table = ChunkTable::default();
+        self.list.clear();
         Ok(())
     }
 }

@@ -25,6 +25,8 @@ pub(super) struct IndexSender<'a> {
     batch: BatchBuilder,
     batch_contents: Vec<Content>,
     batch_chunks: u64,
+    /// The chunks of one content, for their memory.
+    table: ChunkTable,
     /// The number of the last long content that was sent in parts.
     uploads: u64,
 }
@@ -40,6 +42,7 @@ impl<'a> IndexSender<'a> {
             batch: BatchBuilder::default(),
             batch_contents: Vec::new(),
             batch_chunks: 0,
+            table: ChunkTable::default(),
             uploads,
         }
     }
@@ -105,7 +108,10 @@ impl<'a> IndexSender<'a> {
         let is_short = content.chunk_count <= CONTENT_CHUNKS_MAX as u64;
         self.batch_chunks += if is_short { content.chunk_count } else { 0 };
         match chunks {
-            Chunks::Held(table) => self.batch.content(content, &table),
+            Chunks::Held(list) => {
+                self.table.set(&list);
+                self.batch.content(content, &self.table);
+            }
             Chunks::Stored(location) if is_short => {
                 let mut complete = ChunkTable::default();
                 self.read_list(location, |_, table| {

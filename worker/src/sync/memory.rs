@@ -6,6 +6,7 @@ use std::io;
 use cognate_fingerprint::{Content, ContentDigest, MethodId};
 use cognate_proto::name::RepositoryName;
 use cognate_proto::path::DocumentPath;
+use cognate_proto::v1::ChunkTable;
 
 use crate::documents::outcome::{Chunks, Fingerprinted, PartOutcome};
 use crate::records::cache::Cache;
@@ -143,7 +144,7 @@ impl<'a> Memory<'a> {
                 self.used_spools.insert(location.file);
                 *location
             }
-            Chunks::Held(table) => self.writer.append(table)?,
+            Chunks::Held(list) => self.writer.append(&ChunkTable::of(list))?,
         };
         self.stored.insert(content.digest, location);
         Ok(location)
