@@ -4,6 +4,8 @@
 //! a rolling hash and compared byte by byte, so the result is exact. It needs the bytes of both documents: experiments and
 //! sites hold the estimates of chunks against it, and an estimate before a comparison looks for its windows.
 
+use std::hash::{BuildHasher as _, RandomState};
+
 use crate::split_mix::SplitMix64;
 
 /// The window, in bytes, of the exact measure: shorter runs are phrases that documents of one kind have anyway.
@@ -33,7 +35,10 @@ impl SharedRuns {
 pub struct WindowIndex<'a> {
     bytes: &'a [u8],
     width: usize,
-    /// By the highest bits of the hash; where several windows belong into one slot, the later ones are in the next free slots. A quarter
+    /// A number that nobody knows beforehand: whoever writes a document could otherwise fill one stretch of the table with all of its windows. No
+    /// result depends on it.
+    multiplier: u64,
+    /// By the highest bits of the hash, multiplied; where several windows belong into one slot, the later ones are in the next free slots. A quarter
     /// of the slots or more stay free.
     slots: Vec<Slot>,
 }
@@ -56,7 +61,8 @@ impl<'a> WindowIndex<'a> {
     fn with(bytes: &'a [u8], width: usize, hashes: impl Iterator<Item = u64>) -> WindowIndex<'a> {
         let windows = (bytes.len() + 1).saturating_sub(width);
         let slots = vec![Slot::default(); (windows + windows / 3 + 1).next_power_of_two().max(2)];
-        let mut index = WindowIndex { bytes, width, slots };
+        let multiplier = RandomState::new().hash_one(0_u8) | 1;
+        let mut index = WindowIndex { bytes, width, multiplier, slots };
         for (start, hash) in hashes.enumerate() {
             let number = index.number(hash, &bytes[start..start + width]);
             if index.slots[number].place == 0 {
@@ -71,7 +77,7 @@ impl<'a> WindowIndex<'a> {
     fn number(&self, hash: u64, window: &[u8]) -> usize {
         let last = self.slots.len() - 1;
         let shift = u64::BITS - self.slots.len().trailing_zeros();
-        let mut number = usize::try_from(hash >> shift).expect("a table has few bits");
+        let mut number = usize::try_from(hash.wrapping_mul(self.multiplier) >> shift).expect("a table has few bits");
         loop {
             let slot = self.slots[number];
             let is_same = || self.bytes[slot.place as usize - 1..].starts_with(window);
@@ -91,7 +97,7 @@ impl<'a> WindowIndex<'a> {
     /// The runs of another document that occur here.
     pub fn shared_runs(&self, other: &[u8]) -> SharedRuns {
         let mut runs: Vec<(usize, usize)> = Vec::new();
-        // Where the window before it occurs here. Within a run one byte more decides, without a look at the index.
+        // The place here of the window before. The next window follows there if one more byte is equal, so that nothing is looked up within a run.
         let mut before: Option<usize> = None;
         for (start, hash) in window_hashes(other, self.width).enumerate() {
             let end = start + self.width;

@@ -214,6 +214,7 @@ impl FineMeasure {
 
     /// Does the same with the [hashes of its rows](hash_rows), which a chunk of many pairs needs once.
     pub fn add_hashed(&mut self, side: usize, (fine, rows): (&[FineChunk], &[RowHash]), parts: &[Part]) {
+        debug_assert_eq!(fine.len(), rows.len(), "each fine chunk has the hash of its row");
         self.sides[side].rows.extend_from_slice(rows);
         self.sides[side].end_chunk(fine, parts);
     }
@@ -258,7 +259,7 @@ impl Side {
     /// Adds a chunk whose rows are there, and its end.
     fn end_chunk(&mut self, fine: &[FineChunk], parts: &[Part]) {
         if !parts.is_empty() {
-            // What was added without parts is the content's own.
+            // Chunks that were added without parts are the content's own text.
             self.parts.resize(self.fine.len(), Part::Own);
             self.parts.extend_from_slice(parts);
         }
