@@ -10,7 +10,8 @@ mod search;
 mod tests;
 
 use std::cmp::Reverse;
-use std::collections::HashMap;
+
+use foldhash::HashMap;
 
 pub(crate) use self::evidence::{Before, EachLink, Wanted, counterparts, found, magnitude};
 pub(crate) use self::search::{Vote, common_end};

@@ -22,7 +22,7 @@ use crate::clusters::{self, Links};
 use crate::compare::Task;
 use crate::error::Error;
 use crate::findings::Followed;
-use crate::fine::{FineFigures, FineFiles, FineFound, FineRound, FineSource, Frame};
+use crate::fine::{FineFigures, FineFiles, FineFound, FineRound, FineSource};
 use crate::freeze::{Beside, Frozen, Why};
 use crate::layered::Layered;
 use crate::measure::{Measures, engine_thresholds};
@@ -239,7 +239,7 @@ impl Analyser {
                 .map(|layer| Before { frozen: &layer.frozen, votes: layer.findings.partners.votes(&layer.frozen) });
             alignment::found(subject, (each_link, measures), &wanted_alignment(scan, subject.frozen)?, before)
         };
-        let (mut fine, mut exact) = (None, None);
+        let (mut fine, mut exact, mut sample_round) = (None, None, None);
         let (analysis, links, measures) = if method.capabilities().fixed_size {
             let verified = self.look(scan, (row, layer), &subject)?;
             let (links, measures) = (Links::of(&verified), Measures::of_verified(verified));
@@ -266,13 +266,7 @@ impl Analyser {
                     && scan.spec.options.refine.is_none()
                     && row.method_id(layer).is_some()
                 {
-                    let round = self.fine_round(scan, (row, layer), (folder, source), ignored.rows)?;
-                    let alignment = match frozen.has_site_with_two_repositories() {
-                        true => align(&subject, &|visit| Ok(coarse.for_each(visit)?), &measures)?,
-                        false => Alignment::default(),
-                    };
-                    exact =
-                        Some(self.task(scan, layer, &subject, |task| task.coarse_exact(&coarse, &alignment, &round))?);
+                    sample_round = Some(self.fine_round(scan, (row, layer), (folder, source), ignored.rows)?);
                 }
                 Links::File(coarse)
             };
@@ -286,9 +280,19 @@ impl Analyser {
         };
         tracing::info!(scan = %scan.id, view = %method.view(), clusters = analysis.clusters.len(), "analysed");
         let subject = Subject::of(&frozen, scan.spec.options.across_only);
-        // Only people read what is said about frames: nothing else waits for it.
-        let describe =
-            || fine.as_ref().map(|found| self.described(scan, layer, &subject, found, &analysis)).transpose();
+        // Only people read how exact figures are, and what is said about frames: nothing else waits for it.
+        let describe = || -> Result<_, Error> {
+            let exact = match (&links, &sample_round) {
+                (Links::File(coarse), Some(round)) => {
+                    let align = || align(&subject, &|visit| Ok(coarse.for_each(visit)?), &measures);
+                    Some(self.task(scan, layer, &subject, |task| task.coarse_exact(coarse, align, round))?)
+                }
+                _ => None,
+            };
+            let describe =
+                |found| self.task(scan, layer, &subject, |task| task.described_frames(found, &analysis.clusters));
+            Ok((exact, fine.as_ref().map(describe).transpose()?))
+        };
         let follow = || -> Result<_, Error> {
             let alignment = align(&subject, &|visit| links.for_each(visit), &measures)?;
             let outside = fine.as_ref().map_or(&[][..], |found: &FineFound| &found.figures.outside);
@@ -296,25 +300,13 @@ impl Analyser {
                 Followed::of(&subject, &analysis, (&links, outside), &measures, &alignment, scan.spec.threads)?;
             Ok((alignment, followed))
         };
-        let (followed, frames) = side_by_side(scan.spec.threads, follow, describe);
-        let ((alignment, followed), frames) = (followed?, frames?);
+        let (followed, described) = side_by_side(scan.spec.threads, follow, describe);
+        let ((alignment, followed), (of_coarse, frames)) = (followed?, described?);
         let findings = followed.with(subject, analysis, measures, alignment);
         let figures = fine.map(|found| FineFigures { frames: frames.unwrap_or_default(), ..found.figures });
         // The postings are not needed any more.
         frozen.shards = RunShards::new(Vec::new());
-        Ok(Layered { frozen, findings, fine: figures, exact })
-    }
-
-    /// The frames of a layer.
-    fn described(
-        &self,
-        scan: &ScanJob,
-        layer: usize,
-        subject: &Subject<'_>,
-        found: &FineFound,
-        analysis: &Analysis,
-    ) -> Result<Vec<Frame>, Error> {
-        self.task(scan, layer, subject, |task| task.described_frames(found, &analysis.clusters))
+        Ok(Layered { frozen, findings, fine: figures, exact: exact.or(of_coarse) })
     }
 
     /// The files and sites of the fine chunks of a layer.

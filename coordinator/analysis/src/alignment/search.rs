@@ -9,7 +9,9 @@
 //! The work grows with the number of votes times the depth of their paths.
 
 use std::cmp::Reverse;
-use std::collections::{BTreeMap, HashMap, HashSet};
+use std::collections::BTreeMap;
+
+use foldhash::{HashMap, HashMapExt as _, HashSet};
 
 use super::{AlignedPair, Alignment, Paths, below, depth, is_within, joined, name, parent, rest, upwards};
 

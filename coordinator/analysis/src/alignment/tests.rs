@@ -90,7 +90,7 @@ fn frozen(a: &Tree, b: &Tree) -> Frozen {
         messages: Vec::new(),
         shards: RunShards::new(Vec::new()),
         set_aside: Vec::new(),
-        renamed: HashMap::new(),
+        renamed: std::collections::HashMap::new(),
     }
 }
 

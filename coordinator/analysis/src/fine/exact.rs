@@ -54,15 +54,20 @@ pub(crate) struct ExactSite {
 pub(super) type Failures = BTreeMap<u16, FineFailure>;
 
 impl Task<'_> {
-    /// Has a sample measured exactly where pairs are compared by whole chunks alone.
+    /// Has a sample measured exactly where pairs are compared by whole chunks alone. `align` finds the alignment, if there can be pairs
+    /// at one place for which it counts.
     pub(crate) fn coarse_exact(
         &self,
         coarse: &LinkFile,
-        alignment: &Alignment,
+        align: impl FnOnce() -> Result<Alignment, Error>,
         round: &FineRound<'_>,
     ) -> Result<ExactFigures, Error> {
         let mut sampling = Sampling::of(self.subject);
-        sampling.add_all(&self.sharing_pairs(coarse)?, &placed_pairs(self.subject, alignment));
+        let placed = match sampling.takes_places() {
+            true => placed_pairs(self.subject, &align()?),
+            false => Vec::new(),
+        };
+        sampling.add_all(&self.sharing_pairs(coarse)?, &placed);
         self.exact(&sampling.finish(), &[], &Failures::new(), round)
     }
 

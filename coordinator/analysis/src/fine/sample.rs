@@ -64,8 +64,12 @@ impl<'a> Sampling<'a> {
         }
     }
 
-    /// Adds the population: pairs that share chunks, and those that names and places of two repositories propose, of which only a site
-    /// with two repositories has many. Pairs that the bound of the candidates leaves out are not in it: a report counts them, and
+    /// True if pairs at one place are in the population: only a site with two repositories has many that it can measure.
+    pub(super) fn takes_places(&self) -> bool {
+        self.takes_places
+    }
+
+    /// Adds the population: pairs that share chunks, and those that names and places of two repositories propose, where they count. Pairs that the bound of the candidates leaves out are not in it: a report counts them, and
     /// says that they share at least what it reports.
     pub(super) fn add_all(&mut self, sharing: &Sharing, placed: &[Pair]) {
         let at_places = if self.takes_places { placed } else { &[] };
