@@ -218,7 +218,7 @@ fn write(
     write_documents(out, contents, documents)?;
     write_links(out, contents, documents, links, clusters)?;
     out.execute_batch(SETS)?;
-    write_plan_sets(out, contents, documents)?;
+    write_packed_sets(out, contents, documents)?;
     write_places(out, sites)?;
     out.execute_batch(
         "INSERT INTO status (root, status, documents) SELECT root, status, count(*) FROM document GROUP BY 1, 2",
@@ -275,12 +275,12 @@ const SETS: &str = "
     FROM content c JOIN document d ON d.content = c.id WHERE c.identical IS NOT NULL GROUP BY c.id";
 
 /// The same sets as plans read them.
-fn write_plan_sets(out: &Connection, contents: &[Content], documents: &[Document]) -> Result<(), Box<dyn Error>> {
+fn write_packed_sets(out: &Connection, contents: &[Content], documents: &[Document]) -> Result<(), Box<dyn Error>> {
     let mut of_content: Vec<Vec<&Document>> = vec![Vec::new(); contents.len()];
     documents.iter().for_each(|document| of_content[document.content as usize].push(document));
     let mut listed: Vec<(u32, usize)> = (0..contents.len()).filter_map(|id| Some((contents[id].set?, id))).collect();
     listed.sort_unstable();
-    let mut insert = out.prepare("INSERT INTO plan_sets VALUES (?,?)")?;
+    let mut insert = out.prepare("INSERT INTO packed_sets VALUES (?,?)")?;
     let (mut first, mut block) = (0, Vec::new());
     for (number, id) in listed {
         let mut set = PackedSet::new(number.into(), digest(id), contents[id].size_bytes);

@@ -1,5 +1,5 @@
-//! The identical sets of the same bytes in few large rows: a plan compares the copies of all sets, and reading them one by
-//! one takes longer than a person waits for a page.
+//! The identical sets of the same bytes in few large rows: a plan compares the copies of all sets, and a report lists them; reading them
+//! document by document takes several times as long.
 
 /// A block is finished when it has this many bytes.
 const BLOCK_BYTES: usize = 64 * 1024;
@@ -19,6 +19,8 @@ pub struct PackedSet {
     pub clusters: Vec<u64>,
     /// The other sets, of the same text or message, that its documents are in, ascending.
     pub sets: Vec<u64>,
+    /// True if a list says more of one of its documents than is packed: it is a message, or its text was recognised.
+    pub says_more: bool,
     /// Its documents, by site, repository and path.
     pub documents: Vec<PackedDocument>,
     /// The bytes of all paths.
@@ -67,7 +69,7 @@ impl PackedSet {
             put(block, numbers.len() as u64);
             numbers.iter().for_each(|number| put(block, *number));
         }
-        put(block, self.documents.len() as u64);
+        put(block, (self.documents.len() as u64) << 1 | u64::from(self.says_more));
         for document in &self.documents {
             put(block, document.root);
             put(block, (document.modified.cast_unsigned() << 1) ^ (document.modified >> 63).cast_unsigned());
@@ -102,7 +104,9 @@ impl PackedSet {
         }
         self.documents.clear();
         self.paths.clear();
-        for _ in 0..count(block)? {
+        let documents = take(block)?;
+        self.says_more = documents & 1 == 1;
+        for _ in 0..fits(documents >> 1, block)? {
             let (root, modified) = (take(block)?, take(block)?);
             let length = usize::try_from(take(block)?).map_err(|_| Damaged)?;
             let (path, rest) = block.split_at_checked(length).ok_or(Damaged)?;
@@ -135,9 +139,14 @@ fn take(block: &mut &[u8]) -> Result<u64, Damaged> {
     Err(Damaged)
 }
 
-/// Reads the number of items that follow. Each item has at least one byte, so a damaged number reserves no memory.
+/// Reads the number of items that follow.
 fn count(block: &mut &[u8]) -> Result<u64, Damaged> {
     let count = take(block)?;
+    fits(count, block)
+}
+
+/// A number of items that follow. Each item has at least one byte, so a damaged number reserves no memory.
+fn fits(count: u64, block: &[u8]) -> Result<u64, Damaged> {
     if count > COUNT_MAX || count > block.len() as u64 { Err(Damaged) } else { Ok(count) }
 }
 
@@ -153,6 +162,7 @@ mod tests {
         one.push(1, i64::MAX, b"\xff\x00");
         let mut two = PackedSet::new(4, [0; 16], 0);
         two.push(2, -1, "ä/ü".as_bytes());
+        two.says_more = true;
         vec![one, two]
     }
 

@@ -26,6 +26,7 @@ use crate::spec::ScanJob;
 use cognate_storage::store::ScanRow;
 
 mod apart;
+mod changes;
 mod clusters;
 mod document_rows;
 mod documents;
@@ -34,7 +35,7 @@ mod frames;
 mod group;
 mod names;
 mod overlap;
-mod plan_sets;
+mod packed_sets;
 mod roots;
 mod sets;
 
@@ -187,7 +188,7 @@ impl Writer {
         self.connection.execute_batch("BEGIN")?;
         self.connection.execute_batch(DOCUMENTS)?;
         self.documents(publication, &rows.documents, &rows.sets)?;
-        self.plan_sets(publication, rows)?;
+        self.packed_sets(publication, rows)?;
         self.connection.execute_batch("COMMIT")?;
         self.connection.execute_batch(DOCUMENTS_INDEXES)
     }

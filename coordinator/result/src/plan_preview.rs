@@ -80,7 +80,7 @@ impl Browse {
         let mut preview = PlanPreview::default();
         let mut work = || -> rusqlite::Result<Result<(), Error>> {
             let mut statement =
-                self.report().connection().prepare_cached("SELECT block FROM plan_sets ORDER BY first")?;
+                self.report().connection().prepare_cached("SELECT block FROM packed_sets ORDER BY first")?;
             let mut rows = statement.query([])?;
             let mut set = PackedSet::default();
             let mut text = String::new();

@@ -4,7 +4,7 @@
 //! the order of their names: written without spaces, a row is its own RFC 8785 canonical form, and the digest of a
 //! report can be taken while it streams.
 
-use std::cell::{Cell, OnceCell};
+use std::cell::Cell;
 use std::collections::HashMap;
 use std::path::{Path, PathBuf};
 
@@ -89,8 +89,6 @@ pub struct Report {
     order: Cell<Order>,
     /// The site of a slice; `None` for the complete report.
     slice: Option<String>,
-    /// What became of the documents of two repositories, by the numbers of these, once somebody asked.
-    changes: OnceCell<[ChangesRow; 2]>,
     /// Verdicts, by cluster or set, by view or tier, and by id.
     verdicts: HashMap<(bool, String, String), VerdictSection>,
     /// Verdicts on documents.
@@ -132,7 +130,6 @@ impl Report {
             roots: Vec::new(),
             order: Cell::default(),
             slice: None,
-            changes: OnceCell::new(),
             verdicts: HashMap::new(),
             of_documents: HashMap::new(),
             labels: HashMap::new(),

@@ -40,6 +40,7 @@ mod proposals;
 mod proxy;
 mod refine;
 mod roots;
+mod sets;
 mod soak;
 mod state;
 mod steps;

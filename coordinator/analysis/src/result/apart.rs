@@ -44,7 +44,8 @@ impl Writer {
             "BEGIN;
              INSERT INTO main.document SELECT * FROM apart.document;
              INSERT INTO main.status SELECT * FROM apart.status;
-             INSERT INTO main.plan_sets SELECT * FROM apart.plan_sets;
+             INSERT INTO main.change SELECT * FROM apart.change;
+             INSERT INTO main.packed_sets SELECT * FROM apart.packed_sets;
              COMMIT;
              DETACH apart;",
         )

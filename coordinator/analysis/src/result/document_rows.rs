@@ -5,7 +5,7 @@ use std::ops::Range;
 use super::Publication;
 use crate::alignment::Alignment;
 use crate::findings::Status;
-use crate::freeze::{BareDocument, FrozenContent};
+use crate::freeze::{BareDocument, FrozenContent, FrozenDocument};
 use crate::layered::Layered;
 use crate::part::Part;
 
@@ -154,10 +154,15 @@ impl DocumentRow<'_> {
         self.content(layers).is_some_and(|content| content.spoken_for)
     }
 
-    fn content<'l>(&self, layers: &'l [Layered]) -> Option<&'l FrozenContent> {
+    /// The document, where it has a content.
+    pub(super) fn document<'l>(&self, layers: &'l [Layered]) -> Option<&'l FrozenDocument> {
         let What::Document(place) = self.what else { return None };
-        let frozen = &layers[usize::from(self.layer)].frozen;
-        Some(&frozen.contents[frozen.documents[place as usize].content.0 as usize])
+        Some(&layers[usize::from(self.layer)].frozen.documents[place as usize])
+    }
+
+    fn content<'l>(&self, layers: &'l [Layered]) -> Option<&'l FrozenContent> {
+        let content = self.document(layers)?.content;
+        Some(&layers[usize::from(self.layer)].frozen.contents[content.0 as usize])
     }
 
     /// Status of the document in this view.

@@ -6,6 +6,7 @@ use cognate_proto::batch::DocumentState;
 use cognate_proto::path::DocumentPath;
 use rusqlite::params;
 
+use super::changes::Changes;
 use super::document_rows::{DocumentRows, What, status_of};
 use super::names::{relation_name, status_name, unread_reason};
 use super::sets::{Sets, is_in_place};
@@ -51,6 +52,7 @@ impl Writer {
         let mut insert =
             self.connection.prepare("INSERT INTO document VALUES (?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?)")?;
         let mut statuses = BTreeMap::<(u16, &str), u64>::new();
+        let mut changes = Changes::new(documents, publication.roots().roots.len());
         for rows in documents.documents() {
             let first = rows.start;
             let of_rows = documents.rows[rows.clone()].iter().map(|row| row.status(layers));
@@ -63,11 +65,17 @@ impl Writer {
             // The view that gives the status also gives the partner.
             let deciding = of_rows.clone().position(|own| own == status).unwrap_or(0);
             // The text of either view may be the recognised one.
-            let recognised = rows.clone().any(|row| DocumentColumns::of(row, layers, documents).recognised);
+            let recognised = documents.rows[rows.clone()]
+                .iter()
+                .filter_map(|row| row.document(layers))
+                .any(|document| document.recognised);
             let message = rows.clone().find_map(|row| documents.rows[row].message(layers));
             for number in rows {
                 let row = &documents.rows[number];
                 let found = DocumentColumns::of(number, layers, documents);
+                if number == first + deciding {
+                    changes.add((row.root, first), status, &found);
+                }
                 insert.execute(params![
                     number,
                     row.root,
@@ -94,10 +102,10 @@ impl Writer {
             }
         }
         let mut insert = self.connection.prepare("INSERT INTO status VALUES (?,?,?)")?;
-        for ((root, status), documents) in statuses {
-            insert.execute(params![root, status, documents])?;
+        for ((root, status), count) in statuses {
+            insert.execute(params![root, status, count])?;
         }
-        Ok(())
+        changes.write(&self.connection, documents)
     }
 
     pub(super) fn unread(&self, publication: &Publication<'_>) -> rusqlite::Result<()> {
@@ -128,7 +136,6 @@ pub(super) struct DocumentColumns {
     pub(super) content: Option<usize>,
     pub(super) modified: i64,
     pub(super) changing: bool,
-    pub(super) recognised: bool,
     /// The row of the document of another repository that it is best compared with.
     pub(super) partner: Option<u32>,
     pub(super) partner_shared_bytes: Option<i64>,
@@ -149,7 +156,6 @@ impl DocumentColumns {
             content: Some(document.content.0 as usize),
             modified: row.modified(layers),
             changing: document.changing,
-            recognised: document.recognised,
             partner: partner.map(row_of),
             partner_shared_bytes: partner.map(|partner| integer(partner.shared_bytes)),
             partner_relation: partner.map(|partner| partner.relation.map_or("identical", relation_name)),

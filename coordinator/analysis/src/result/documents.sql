@@ -33,8 +33,17 @@ CREATE TABLE status (
   documents INTEGER NOT NULL
 );
 
--- The sets of the same bytes for plans, in their order: `analysis/src/packed_sets.rs` has the format.
-CREATE TABLE plan_sets (
+-- Of two repositories, what became of the documents of each at the other.
+CREATE TABLE change (
+  root INTEGER NOT NULL REFERENCES root,
+  same INTEGER NOT NULL,              -- documents with equal content at the same place
+  changed INTEGER NOT NULL,           -- with other content at the same place
+  moved INTEGER NOT NULL,             -- with a copy or a relative at another place
+  only_here INTEGER NOT NULL          -- with nothing there
+);
+
+-- The sets of the same bytes in their order, packed: `analysis/src/packed_sets.rs` has the format.
+CREATE TABLE packed_sets (
   first INTEGER PRIMARY KEY,          -- the number of the first set of the block
   block BLOB NOT NULL
 );

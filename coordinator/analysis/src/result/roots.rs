@@ -4,7 +4,7 @@ use cognate_proto::v1::{FileClass, SyncSummary};
 use rusqlite::params;
 
 use super::document_rows::{DocumentRow, DocumentRows, What, status_of};
-use super::documents::{DocumentColumns, unread};
+use super::documents::unread;
 use super::names::skip_reason;
 use super::{Publication, Writer, integer};
 use crate::findings::Status;
@@ -109,15 +109,14 @@ impl RootSums {
         let has_text = publication.has_text();
         let mut all = vec![RootSums::default(); publication.roots().roots.len()];
         for numbers in documents.documents() {
-            let rows = &documents.rows[numbers.clone()];
+            let rows = &documents.rows[numbers];
             let sums = &mut all[usize::from(rows[0].root)];
             let statuses = rows.iter().map(|row| row.status(layers));
             sums.documents += 1;
             sums.empty += i64::from(status_of(statuses) == Status::ExcludedEmpty);
-            let is_changing = |row| DocumentColumns::of(row, layers, documents).changing;
-            sums.changed += i64::from(numbers.clone().any(is_changing));
-            let is_recognised = |row| DocumentColumns::of(row, layers, documents).recognised;
-            sums.recognised += i64::from(numbers.clone().any(is_recognised));
+            let read = |row: &DocumentRow<'_>| row.document(layers);
+            sums.changed += i64::from(rows.iter().filter_map(read).any(|document| document.changing));
+            sums.recognised += i64::from(rows.iter().filter_map(read).any(|document| document.recognised));
             sums.members += i64::from(rows[0].part(layers) == Part::Member);
             sums.passages += i64::from(rows[0].part(layers) == Part::Passage);
             for row in rows {

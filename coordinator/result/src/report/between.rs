@@ -3,9 +3,6 @@
 use super::{ChangesRow, ClusterSection, Report};
 use crate::error::Error;
 
-/// Statuses of documents that have nothing to compare.
-const NOTHING: &str = "'excluded(empty)', 'excluded(no text)', 'excluded(container)'";
-
 /// True for a cluster `k` of two documents at one place, each of which changed there: their rows with the partner say so.
 const IN_PLACE: &str = "k.members = 2 AND k.documents = 2
   AND 1 = (SELECT count(DISTINCT min(l.id, coalesce(l.counterpart, l.id))) FROM content c
@@ -25,49 +22,21 @@ impl Report {
         if self.roots.len() != 2 || self.is_part() {
             return Ok(Vec::new());
         }
-        // It looks at every document, and most formats say it more than once.
-        let rows = match self.changes.get() {
-            Some(rows) => rows,
-            None => {
-                let found = self.count_changes()?;
-                self.changes.get_or_init(|| found)
-            }
-        };
-        let mut places: Vec<usize> = (0..rows.len()).collect();
-        places.sort_by_key(|root| self.place_of_root(*root));
-        Ok(places.into_iter().map(|root| rows[root].clone()).collect())
-    }
-
-    /// The same by the numbers of the repositories.
-    fn count_changes(&self) -> Result<[ChangesRow; 2], Error> {
-        let names = self.collect("SELECT site, repository FROM root ORDER BY id", |row| {
-            Ok((row.get::<_, String>(0)?, row.get::<_, String>(1)?))
+        let sql = "SELECT f.site, f.repository, t.site, t.repository, c.same, c.changed, c.moved, c.only_here
+                   FROM change c JOIN root f ON f.id = c.root JOIN root t ON t.id = 1 - c.root ORDER BY c.root";
+        let rows = self.collect(sql, |row| {
+            Ok(ChangesRow {
+                changed: row.get(5)?,
+                from_repository: row.get(1)?,
+                from_site: row.get(0)?,
+                moved: row.get(6)?,
+                only: row.get(7)?,
+                same: row.get(4)?,
+                to_repository: row.get(3)?,
+                to_site: row.get(2)?,
+            })
         })?;
-        let row = |from: usize| {
-            let [(from_site, from_repository), (to_site, to_repository)] =
-                [from, 1 - from].map(|root| names[root].clone());
-            ChangesRow { changed: 0, from_repository, from_site, moved: 0, only: 0, same: 0, to_repository, to_site }
-        };
-        let mut rows = [row(0), row(1)];
-        for (row, root) in rows.iter_mut().zip(0..) {
-            let sql = format!(
-                "SELECT sum(t.partner_in_place AND t.partner_relation = 'identical'),
-                        sum(t.partner_in_place AND t.partner_relation <> 'identical'), sum(NOT t.partner_in_place),
-                        sum(t.partner_in_place IS NULL AND t.status NOT IN ({NOTHING}))
-                 FROM {}",
-                self.fated_of(root)?
-            );
-            (row.same, row.changed, row.moved, row.only) = self.one(&sql, |found| {
-                let count = |column: usize| found.get::<_, Option<u64>>(column).map(Option::unwrap_or_default);
-                Ok((count(0)?, count(1)?, count(2)?, count(3)?))
-            })?;
-        }
-        let rewritten = self.rewritten()?;
-        for row in &mut rows {
-            row.changed += rewritten;
-            row.only -= rewritten;
-        }
-        Ok(rows)
+        Ok(self.sort_roots(rows))
     }
 
     /// Of a scan of two repositories, the number of clusters of a view that are one document, changed at its place.
@@ -94,20 +63,5 @@ impl Report {
             0 => self.clusters_of(view, each),
             _ => self.clusters_where(view, &format!("NOT ({IN_PLACE})"), each),
         }
-    }
-
-    /// Number of documents that both have at one place with too little in common for a link: they changed, and are missing
-    /// nowhere.
-    fn rewritten(&self) -> Result<u64, Error> {
-        let alone = |row: &str| format!("{row}.partner_in_place IS NULL AND {row}.status NOT IN ({NOTHING})");
-        let sql = format!(
-            "SELECT count(*) FROM {} AND {} AND EXISTS
-               (SELECT 1 FROM document c JOIN document u ON u.id = CASE WHEN c.partner_in_other THEN c.other ELSE c.id END
-                WHERE c.id = t.counterpart AND {})",
-            self.fated_of(0)?,
-            alone("t"),
-            alone("u")
-        );
-        self.one(&sql, |row| row.get(0))
     }
 }

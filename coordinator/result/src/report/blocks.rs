@@ -1,4 +1,4 @@
-//! Long lists read by two threads, block by block. Each takes the next block that neither has begun; one of them hands the blocks over in
+//! Long lists read by two threads, part by part. Each takes the next part that neither has begun; one of them hands the parts over in
 //! their order, and reads others while it waits for the one that is due.
 
 use std::collections::BTreeMap;
@@ -10,52 +10,57 @@ use std::thread;
 use super::Report;
 use crate::error::Error;
 
-/// The numbers of a block.
+/// The numbers of a block of rows.
 const BLOCK: usize = 256;
-/// Lists of fewer blocks are read by one thread.
-const BLOCKS_MIN: usize = 4;
-/// The blocks of either thread that wait to be handed over.
-const BLOCKS_AHEAD: usize = 4;
+/// Lists of fewer parts are read by one thread.
+const PARTS_MIN: usize = 4;
+/// The parts of either thread that wait to be handed over: the first clusters are so large that many later blocks are read meanwhile.
+const PARTS_AHEAD: usize = 16;
+
+/// The numbers of rows in blocks of neighbours.
+pub(super) fn blocks(numbers: Range<i64>) -> Vec<Range<i64>> {
+    let end = numbers.end;
+    numbers.step_by(BLOCK).map(|start| start..end.min(start + BLOCK as i64)).collect()
+}
 
 impl Report {
-    /// Hands over the rows that have these numbers, in their order, in blocks of neighbours: `read` reads a block.
-    pub(super) fn in_blocks<T: Send, E: From<Error>>(
+    /// Hands over the rows of the parts of a list, in their order: `read` reads a part.
+    pub(super) fn in_parts<P: Sync, T: Send, E: From<Error>>(
         &self,
-        numbers: Range<i64>,
-        read: impl Fn(&Report, Range<i64>) -> Result<T, Error> + Sync,
+        parts: &[P],
+        read: impl Fn(&Report, &P) -> Result<T, Error> + Sync,
         each: &mut impl FnMut(T) -> Result<(), E>,
     ) -> Result<(), E> {
-        let starts: Vec<i64> = numbers.clone().step_by(BLOCK).collect();
-        let block = |number: usize| starts[number]..numbers.end.min(starts[number] + BLOCK as i64);
         // A part of a report is made of temporary tables, which no other connection sees.
-        if self.is_part() || starts.len() <= BLOCKS_MIN {
-            return (0..starts.len()).try_for_each(|number| each(read(self, block(number))?));
+        if self.is_part() || parts.len() <= PARTS_MIN {
+            return parts.iter().try_for_each(|part| each(read(self, part)?));
         }
         let again = self.again()?;
         let begun = AtomicUsize::new(0);
         thread::scope(|scope| {
-            let (sender, receiver) = sync_channel(BLOCKS_AHEAD);
-            let (next, block, read, count) = (|| begun.fetch_add(1, Ordering::Relaxed), &block, &read, starts.len());
+            let (sender, receiver) = sync_channel(PARTS_AHEAD);
+            let (next, read) = (|| begun.fetch_add(1, Ordering::Relaxed), &read);
             scope.spawn(move || {
                 loop {
                     let number = next();
+                    let Some(part) = parts.get(number) else { return };
                     // Nobody receives any more once there was a failure.
-                    if number >= count || sender.send((number, read(&again, block(number)))).is_err() {
+                    if sender.send((number, read(&again, part))).is_err() {
                         return;
                     }
                 }
             });
             let mut waiting = BTreeMap::new();
-            for due in 0..count {
+            for due in 0..parts.len() {
                 let rows = loop {
                     waiting.extend(receiver.try_iter());
                     if let Some(rows) = waiting.remove(&due) {
                         break rows?;
                     }
-                    let own = if waiting.len() < BLOCKS_AHEAD { next() } else { count };
-                    waiting.extend(match own < count {
-                        true => Some((own, read(self, block(own)))),
-                        false => Some(receiver.recv().expect("the other thread sends every block that it begins")),
+                    let own = if waiting.len() < PARTS_AHEAD { next() } else { parts.len() };
+                    waiting.extend(match parts.get(own) {
+                        Some(part) => Some((own, read(self, part))),
+                        None => Some(receiver.recv().expect("the other thread sends every part that it begins")),
                     });
                 };
                 each(rows)?;
@@ -108,7 +113,7 @@ pub(super) mod tests {
         let path = folder.join("result.sqlite");
         let tables = format!(
             "CREATE TABLE scan (schema); INSERT INTO scan VALUES ('{FORMAT}');
-             CREATE TABLE layer (number, view); CREATE TABLE root (id, party, site, place);"
+             CREATE TABLE layer (number, view); CREATE TABLE root (id, party, site, repository, place);"
         );
         let connection = rusqlite::Connection::open(&path).unwrap();
         connection.execute_batch(&tables).unwrap();
@@ -116,22 +121,22 @@ pub(super) mod tests {
         Report::open(&path).unwrap()
     }
 
-    /// The rows until the end or the first failure, the outcome, and the number of threads that read. Reading the first block waits until so
+    /// The rows until the end or the first failure, the outcome, and the number of threads that read. Reading the first part waits until so
     /// many threads read.
     fn read_until(report: &Report, numbers: Range<i64>, fails_at: i64, threads: usize) -> (Vec<i64>, bool, usize) {
         let readers: Mutex<HashSet<ThreadId>> = Mutex::default();
         let mut rows = Vec::new();
-        let read = |_: &Report, block: Range<i64>| {
+        let read = |_: &Report, block: &Range<i64>| {
             readers.lock().unwrap().insert(thread::current().id());
             while block.start == numbers.start && readers.lock().unwrap().len() < threads {
                 thread::yield_now();
             }
             match block.contains(&fails_at) {
                 true => Err(Error::Invalid("damaged".to_owned())),
-                false => Ok(block),
+                false => Ok(block.clone()),
             }
         };
-        let outcome = report.in_blocks(numbers.clone(), read, &mut |block| {
+        let outcome = report.in_parts(&blocks(numbers.clone()), read, &mut |block| {
             rows.extend(block);
             Ok::<_, Error>(())
         });
@@ -166,7 +171,7 @@ pub(super) mod tests {
             assert!(!is_complete && rows.into_iter().eq(0..fails_at / 256 * 256), "{fails_at}");
         }
         let mut left = 7;
-        let outcome = report.in_blocks(0..5000, |_, block| Ok(block), &mut |_: Range<i64>| {
+        let outcome = report.in_parts(&blocks(0..5000), |_, block| Ok(block.clone()), &mut |_: Range<i64>| {
             left -= 1;
             if left == 0 { Err(Error::Invalid("no room".to_owned())) } else { Ok(()) }
         });

@@ -7,6 +7,7 @@ use std::path::Path;
 use serde::Serialize;
 use serde_json::Value;
 
+use super::sets::SetPart;
 use super::{ClusterSection, IdenticalSet, Order, Report, SCHEMA, ScanSection};
 use crate::error::Error;
 
@@ -82,12 +83,12 @@ impl Report {
         out.text("\"clusters\":[");
         let mut list = List::new(LongList::Clusters);
         for view in 0..self.views.len() {
-            let read = |report: &Report, block: Range<i64>| {
+            let read = |report: &Report, block: &Range<i64>| {
                 let mut rows = Rows::default();
-                report.clusters_in(view, block, |row| rows.cluster(row, path))?;
+                report.clusters_in(view, block.clone(), |row| rows.cluster(row, path))?;
                 Ok(rows)
             };
-            self.in_blocks(self.cluster_numbers(view)?, read, &mut |rows| out.rows(&mut list, &rows, each))?;
+            self.in_parts(&self.cluster_blocks(view)?, read, &mut |rows| out.rows(&mut list, &rows, each))?;
         }
         out.text("],\"folders\":[");
         list = List::new(LongList::Folders);
@@ -99,12 +100,12 @@ impl Report {
         }
         out.text(",\"identical\":[");
         list = List::new(LongList::Identical);
-        let read = |report: &Report, block: Range<i64>| {
+        let read = |report: &Report, part: &SetPart| {
             let mut rows = Rows::default();
-            report.identical_in(block, &mut |row| rows.identical(row, path))?;
+            report.identical_in(part, &mut |row| rows.identical(row, path))?;
             Ok(rows)
         };
-        self.in_blocks(self.identical_numbers()?, read, &mut |rows| out.rows(&mut list, &rows, each))?;
+        self.in_parts(&self.identical_parts()?, read, &mut |rows| out.rows(&mut list, &rows, each))?;
         self.messages_where("", &mut |row| {
             let mut rows = Rows::default();
             rows.identical(row, path)?;

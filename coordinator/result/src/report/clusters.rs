@@ -5,6 +5,7 @@ use std::ops::Range;
 
 use rusqlite::{Row, params};
 
+use super::blocks::blocks;
 use super::{ClusterDocument, ClusterSection, FamilyRow, LinkRow, Located, Ratio, Report, hex, located, reversed};
 use crate::error::Error;
 use cognate_storage::verdict::Labels;
@@ -31,20 +32,20 @@ impl Report {
         view: usize,
         mut each: impl FnMut(ClusterSection) -> Result<(), E>,
     ) -> Result<(), E> {
-        let read = |report: &Report, block: Range<i64>| {
+        let read = |report: &Report, block: &Range<i64>| {
             let mut clusters = Vec::new();
-            report.clusters_in(view, block, |cluster| {
+            report.clusters_in(view, block.clone(), |cluster| {
                 clusters.push(cluster);
                 Ok(())
             })?;
             Ok(clusters)
         };
-        self.in_blocks(self.cluster_numbers(view)?, read, &mut |clusters| clusters.into_iter().try_for_each(&mut each))
+        self.in_parts(&self.cluster_blocks(view)?, read, &mut |clusters| clusters.into_iter().try_for_each(&mut each))
     }
 
     /// The numbers of the clusters of a view.
-    pub(super) fn cluster_numbers(&self, view: usize) -> Result<Range<i64>, Error> {
-        self.numbers(&format!("SELECT min(id), max(id) FROM cluster WHERE layer = {view}"))
+    pub(super) fn cluster_blocks(&self, view: usize) -> Result<Vec<Range<i64>>, Error> {
+        Ok(blocks(self.numbers(&format!("SELECT min(id), max(id) FROM cluster WHERE layer = {view}"))?))
     }
 
     /// The clusters of a view with these numbers, in their order. Members, links and families are read for all of them at once: most clusters

@@ -1,10 +1,8 @@
 //! The documents of a result with what became of them: all, those at one site, or at one site as against another; and what
 //! could not be read.
 
-use std::collections::{HashMap, HashSet};
-use std::ops::Range;
-
 use rusqlite::{OptionalExtension as _, Row};
+use std::collections::{HashMap, HashSet};
 
 use super::{
     DocumentSection, Fate, FatePartner, PartnerRow, Ratio, Report, UnreadSection, hex, is_recognised, path_of, time,
@@ -383,12 +381,6 @@ impl Report {
             1 => "document t WHERE 1".to_owned(),
             _ => format!("{LISTED} WHERE d.listed"),
         }
-    }
-
-    /// Those of a repository: they stand next to each other, so that no others are read, and none are sorted.
-    pub(super) fn fated_of(&self, root: i64) -> Result<String, Error> {
-        let (Range { start, end }, listed) = (self.numbers_below(root, b"")?, self.listed_number());
-        Ok(format!("{} AND {listed} >= {start} AND {listed} < {end}", self.fated()))
     }
 
     /// The column of these rows that has the number of the listed row.

@@ -5,7 +5,7 @@
 
 use std::mem::swap;
 
-use super::{FolderSection, OverlapOnceRow, OverlapSection, Report, SiteSection};
+use super::{FolderSection, OverlapOnceRow, OverlapSection, Report};
 use crate::error::Error;
 
 /// The order of sites in lists.
@@ -21,15 +21,16 @@ pub enum Order {
 /// A repository, and its place in the order of the launch.
 pub(super) struct RootPlace {
     party: String,
-    site: String,
+    pub(super) site: String,
+    pub(super) repository: String,
     place: usize,
 }
 
 impl Report {
     /// The places of the repositories, by their numbers.
     pub(super) fn root_places(&self) -> Result<Vec<RootPlace>, Error> {
-        self.collect("SELECT party, site, place FROM root ORDER BY id", |row| {
-            Ok(RootPlace { party: row.get(0)?, site: row.get(1)?, place: row.get(2)? })
+        self.collect("SELECT party, site, repository, place FROM root ORDER BY id", |row| {
+            Ok(RootPlace { party: row.get(0)?, site: row.get(1)?, repository: row.get(2)?, place: row.get(3)? })
         })
     }
 
@@ -47,7 +48,7 @@ impl Report {
     }
 
     /// True if rows are wanted in another order than that in which they are stored.
-    fn is_reordered(&self) -> bool {
+    pub(super) fn is_reordered(&self) -> bool {
         self.order.get() == Order::Launch && !self.roots.iter().map(|root| root.place).is_sorted()
     }
 
@@ -79,8 +80,8 @@ impl Report {
     }
 
     /// Puts rows of repositories in order; they come in the order of their numbers.
-    pub(super) fn sort_roots(&self, rows: Vec<SiteSection>) -> Vec<SiteSection> {
-        let mut rows: Vec<(usize, SiteSection)> = rows.into_iter().enumerate().collect();
+    pub(super) fn sort_roots<T>(&self, rows: Vec<T>) -> Vec<T> {
+        let mut rows: Vec<(usize, T)> = rows.into_iter().enumerate().collect();
         rows.sort_by_key(|(number, _)| self.place_of_root(*number));
         rows.into_iter().map(|(_, row)| row).collect()
     }

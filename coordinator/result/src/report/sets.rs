@@ -2,39 +2,119 @@
 
 use std::ops::Range;
 
+use cognate_analysis::packed_sets::{Damaged, PackedDocument, PackedSet};
 use rusqlite::Row;
 
-use super::{IdenticalSet, IdenticalTotals, Located, Report, hex, located};
+use super::blocks::blocks;
+use super::{IdenticalSet, IdenticalTotals, Located, Report, hex, located, path_of, time};
 use crate::error::Error;
+
+/// A part of the list of identical sets.
+pub(super) enum SetPart {
+    /// The packed sets of the block with this number.
+    Packed(i64),
+    /// The sets with these numbers.
+    Numbers(Range<i64>),
+}
 
 impl Report {
     /// The identical sets: those of the same bytes, whose copies waste most of them first, then those of the same text, then
     /// those that are the same message.
     pub fn identical<E: From<Error>>(&self, mut each: impl FnMut(IdenticalSet) -> Result<(), E>) -> Result<(), E> {
-        let read = |report: &Report, block: Range<i64>| {
+        let read = |report: &Report, part: &SetPart| {
             let mut sets = Vec::new();
-            report.identical_in(block, &mut |set| {
+            report.identical_in(part, &mut |set| {
                 sets.push(set);
                 Ok(())
             })?;
             Ok(sets)
         };
-        self.in_blocks(self.identical_numbers()?, read, &mut |sets| sets.into_iter().try_for_each(&mut each))?;
+        self.in_parts(&self.identical_parts()?, read, &mut |sets| sets.into_iter().try_for_each(&mut each))?;
         self.messages_where("", &mut each)
     }
 
-    /// The numbers of the sets of the same bytes and of the same text.
-    pub(super) fn identical_numbers(&self) -> Result<Range<i64>, Error> {
-        self.numbers("SELECT min(identical), max(identical) FROM content WHERE identical IS NOT NULL")
+    /// The sets of the same bytes and of the same text, in parts.
+    pub(super) fn identical_parts(&self) -> Result<Vec<SetPart>, Error> {
+        let numbers = self.numbers("SELECT min(identical), max(identical) FROM content WHERE identical IS NOT NULL")?;
+        // A part of a report has a choice of the sets, and packed they are all.
+        let packed: Vec<i64> = match self.is_part() {
+            true => Vec::new(),
+            false => self.collect("SELECT first FROM packed_sets ORDER BY first", |row| row.get(0))?,
+        };
+        let mut others = numbers;
+        if let Some(last) = packed.last() {
+            self.packed(*last, |set| {
+                others.start = i64::try_from(set.number).map_or(others.end, |number| number + 1);
+                Ok::<_, Error>(())
+            })?;
+        }
+        let others = blocks(others).into_iter().map(SetPart::Numbers);
+        Ok(packed.into_iter().map(SetPart::Packed).chain(others).collect())
     }
 
-    /// The sets with these numbers.
+    /// The sets of a part.
     pub(super) fn identical_in(
         &self,
-        numbers: Range<i64>,
+        part: &SetPart,
         each: &mut impl FnMut(IdenticalSet) -> Result<(), Error>,
     ) -> Result<(), Error> {
-        self.identical_where(&format!("c.identical >= {} AND c.identical < {}", numbers.start, numbers.end), each)
+        let number =
+            |numbers: &Range<i64>| format!("c.identical >= {} AND c.identical < {}", numbers.start, numbers.end);
+        match part {
+            SetPart::Numbers(numbers) => self.identical_where(&number(numbers), each),
+            SetPart::Packed(first) => self.packed(*first, |set| match set.says_more {
+                true => self.identical_where(&format!("c.identical = {}", set.number), each),
+                false => each(self.unpacked(set)?),
+            }),
+        }
+    }
+
+    /// Unpacks the sets of a block, one after the other.
+    fn packed<E: From<Error>>(&self, first: i64, mut each: impl FnMut(&PackedSet) -> Result<(), E>) -> Result<(), E> {
+        let block: Vec<u8> =
+            self.one(&format!("SELECT block FROM packed_sets WHERE first = {first}"), |row| row.get(0))?;
+        let (mut set, mut rest) = (PackedSet::default(), block.as_slice());
+        while set.unpack(&mut rest).map_err(|damaged| self.damaged(damaged))? {
+            each(&set)?;
+        }
+        Ok(())
+    }
+
+    fn damaged(&self, damaged: Damaged) -> Error {
+        Error::Corrupt { path: self.path.clone(), detail: damaged.to_string() }
+    }
+
+    fn unpacked(&self, set: &PackedSet) -> Result<IdenticalSet, Error> {
+        let place =
+            |document: &&PackedDocument| usize::try_from(document.root).map(|root| self.place_of_root(root)).ok();
+        let mut documents: Vec<&PackedDocument> = set.documents.iter().collect();
+        if self.is_reordered() {
+            documents.sort_by_key(place);
+        }
+        let located = documents.into_iter().map(|document| {
+            let number = usize::try_from(document.root).ok();
+            let root = number.and_then(|number| self.roots.get(number)).ok_or_else(|| self.damaged(Damaged))?;
+            let (path, path_escaped) = path_of(set.path(document));
+            Ok(Located {
+                message_id_hash: None,
+                modified: time(document.modified),
+                path,
+                path_escaped,
+                recognised: None,
+                repository: root.repository.clone(),
+                site: root.site.clone(),
+                size_bytes: None,
+            })
+        });
+        let (tier, id) = (self.tier(0), hex(&set.digest));
+        Ok(IdenticalSet {
+            documents: located.collect::<Result<_, Error>>()?,
+            verdict: self.verdict_of_set(tier, &id),
+            id,
+            size_bytes: Some(set.size_bytes),
+            tier,
+            view: self.view(0),
+        })
     }
 
     /// The identical sets of a tier but those that are one document at the same place in each of several repositories.

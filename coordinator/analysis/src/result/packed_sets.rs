@@ -1,4 +1,4 @@
-//! Writes the sets of the same bytes for plans, packed.
+//! Writes the sets of the same bytes, packed.
 
 use rusqlite::params;
 
@@ -8,7 +8,7 @@ use crate::packed_sets::PackedSet;
 
 impl Writer {
     /// The sets of the same bytes in their order.
-    pub(super) fn plan_sets(&self, publication: &Publication<'_>, rows: &Rows<'_>) -> rusqlite::Result<()> {
+    pub(super) fn packed_sets(&self, publication: &Publication<'_>, rows: &Rows<'_>) -> rusqlite::Result<()> {
         let Rows { documents, sets, clusters } = rows;
         if publication.scan.spec.layers[0].method.view().is_text() {
             return Ok(());
@@ -17,22 +17,23 @@ impl Writer {
         let messages_from = sets.of_contents();
         let cluster = |layer: usize, content: usize| clusters[layer].number_of(content).map(|number| number as u64);
         let mut blocks = BlockRows {
-            insert: self.connection.prepare("INSERT INTO plan_sets VALUES (?,?)")?,
+            insert: self.connection.prepare("INSERT INTO packed_sets VALUES (?,?)")?,
             first: 0,
             block: Vec::new(),
         };
         for (number, content) in sets.listed(0) {
             let of_content = &layer.frozen.contents[content];
-            // Empty documents are no copies of each other.
-            if of_content.size_bytes == 0 {
-                continue;
-            }
             let mut set = PackedSet::new(number as u64, of_content.digest.0, of_content.size_bytes);
             set.clusters.extend(cluster(0, content));
             for document in layer.findings.copies.of_content(content_index(content)) {
                 let row = documents.place(0, *document) as usize;
+                let other = documents.other(row);
+                for row in [Some(row), other].into_iter().flatten().map(|row| &documents.rows[row]) {
+                    let is_recognised = row.document(publication.layers).is_some_and(|document| document.recognised);
+                    set.says_more |= is_recognised || row.message(publication.layers).is_some();
+                }
                 if let Some((other, text)) =
-                    documents.other(row).and_then(|other| Some((other, content_of(publication, documents, other)?)))
+                    other.and_then(|other| Some((other, content_of(publication, documents, other)?)))
                 {
                     let view = usize::from(documents.rows[other].layer);
                     set.clusters.extend(cluster(view, text));

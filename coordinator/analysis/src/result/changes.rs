@@ -1,0 +1,69 @@
+//! What became of the documents of each of two repositories at the other, counted while their rows are written.
+
+use rusqlite::{Connection, params};
+
+use super::document_rows::DocumentRows;
+use super::documents::DocumentColumns;
+use crate::findings::Status;
+
+/// The counts of both repositories; nothing is counted if there are not two.
+pub(super) struct Changes {
+    roots: Option<[Change; 2]>,
+    /// By the first row of each document, whether it has no relative at all at the other repository.
+    is_alone: Vec<bool>,
+}
+
+/// The documents of a repository.
+#[derive(Clone, Copy, PartialEq, Eq, Default, Debug)]
+struct Change {
+    same: u64,
+    changed: u64,
+    moved: u64,
+    only_here: u64,
+}
+
+impl Changes {
+    pub(super) fn new(documents: &DocumentRows<'_>, roots: usize) -> Changes {
+        let is_compared = roots == 2;
+        let is_alone = vec![false; if is_compared { documents.rows.len() } else { 0 }];
+        Changes { roots: is_compared.then(Default::default), is_alone }
+    }
+
+    /// Counts a document by its status, and by the columns of the row that has its partner to show.
+    pub(super) fn add(&mut self, (root, first): (u16, usize), status: Status, shown: &DocumentColumns) {
+        let Some(roots) = &mut self.roots else { return };
+        let change = &mut roots[usize::from(root)];
+        match (shown.partner_in_place, shown.partner_relation) {
+            (Some(true), Some("identical")) => change.same += 1,
+            (Some(true), _) => change.changed += 1,
+            (Some(false), _) => change.moved += 1,
+            (None, _) if has_nothing(status) => {}
+            (None, _) => {
+                change.only_here += 1;
+                self.is_alone[first] = true;
+            }
+        }
+    }
+
+    /// Documents that both have at one place with too little in common for a link changed, and are missing nowhere.
+    fn rewritten(&self, documents: &DocumentRows<'_>) -> u64 {
+        let alone = (0..self.is_alone.len()).filter(|row| self.is_alone[*row] && documents.rows[*row].root == 0);
+        let rewritten = alone.filter_map(|row| documents.counterpart(row)).filter(|other| self.is_alone[*other]);
+        rewritten.count() as u64
+    }
+
+    pub(super) fn write(&self, connection: &Connection, documents: &DocumentRows<'_>) -> rusqlite::Result<()> {
+        let rewritten = self.rewritten(documents);
+        let mut insert = connection.prepare("INSERT INTO change VALUES (?,?,?,?,?)")?;
+        for (root, change) in self.roots.iter().flatten().enumerate() {
+            let Change { same, changed, moved, only_here } = *change;
+            insert.execute(params![root, same, changed + rewritten, moved, only_here - rewritten])?;
+        }
+        Ok(())
+    }
+}
+
+/// True for documents that have nothing to compare.
+fn has_nothing(status: Status) -> bool {
+    matches!(status, Status::ExcludedEmpty | Status::ExcludedNoText | Status::ExcludedContainer)
+}
