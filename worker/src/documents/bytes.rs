@@ -45,5 +45,5 @@ pub(super) fn read_bytes(tools: &mut Tools<'_>, file: &File, stamp: Stamp) -> io
         settled: true,
     };
     tools.head = head.into_bytes();
-    Ok(ReadOutcome::Fingerprinted(Box::new(fingerprinted)))
+    Ok(ReadOutcome::Fingerprinted(fingerprinted))
 }

@@ -13,8 +13,9 @@ use crate::records::lists::Location;
 use crate::records::stamp::Stamp;
 
 /// The outcome of reading a document.
+#[expect(clippy::large_enum_variant, reason = "most documents are read, and their outcome goes to another thread")]
 pub(crate) enum ReadOutcome {
-    Fingerprinted(Box<Fingerprinted>),
+    Fingerprinted(Fingerprinted),
     /// The document could not be read.
     Failed(DocumentState),
     /// The document is larger than the selection allows.

@@ -78,7 +78,7 @@ impl<'a> TextReader<'a> {
         if self.view == View::Office && inspected.candidate < self.recognition.least {
             let has_pictures = inspected.candidate == Candidate::Picture;
             let parts = PartOutcomes { has_pictures, ..PartOutcomes::outside() };
-            return Ok(ReadOutcome::Fingerprinted(Box::new(fingerprinted(inspected, parts, stamp))));
+            return Ok(ReadOutcome::Fingerprinted(fingerprinted(inspected, parts, stamp)));
         }
         let name = file_name(path);
         // The name of an archive can decide on the names inside of it; no other extraction depends on the name.
@@ -92,7 +92,7 @@ impl<'a> TextReader<'a> {
             },
         };
         let parts = if self.keeps_text { parts.without_text() } else { parts };
-        Ok(ReadOutcome::Fingerprinted(Box::new(fingerprinted(inspected, parts, stamp))))
+        Ok(ReadOutcome::Fingerprinted(fingerprinted(inspected, parts, stamp)))
     }
 
     /// Reads the bytes for their digest, if it will be used, or only the first bytes, for the class of the file.

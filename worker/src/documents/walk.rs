@@ -3,6 +3,7 @@
 //! The walk includes hidden files, ignores ignore files, follows links only if requested, and does not enter other file
 //! systems. It skips nothing because of its size or type: a file that is unique at this site may have a copy elsewhere.
 
+use std::ffi::OsStr;
 use std::io;
 use std::os::unix::ffi::OsStrExt as _;
 use std::os::unix::fs::MetadataExt as _;
@@ -100,7 +101,8 @@ pub(crate) fn walk(
     let walk = WalkBuilder::new(root.path())
         .standard_filters(false)
         .follow_links(root.follows_symlinks())
-        .sort_by_file_name(std::ffi::OsStr::cmp)
+        // The entries of a folder have its path in common: bytes are compared faster than names that are looked for in paths.
+        .sort_by_file_path(|a, b| a.as_os_str().cmp(b.as_os_str()))
         .filter_entry(move |entry| filter.allows(entry))
         .build();
     let mut folder = root.path().to_owned();
@@ -144,7 +146,7 @@ impl FolderFilter {
         if !is_folder || entry.depth() == 0 {
             return true;
         }
-        let relative = entry.path().strip_prefix(self.root.path()).unwrap_or(entry.path());
+        let relative = below(self.root.path(), entry.path());
         let reason = self.skip_reason(entry, relative);
         if let Some(reason) = reason {
             self.skipped.count(reason);
@@ -184,7 +186,7 @@ fn document(root: &Root, entry: &DirEntry, selection: &Selection, skipped: &Skip
         skipped.count(if kind.is_symlink() { SkipReason::Symlink } else { SkipReason::Special });
         return None;
     }
-    let relative = entry.path().strip_prefix(root.path()).unwrap_or(entry.path());
+    let relative = below(root.path(), entry.path());
     let path = document_path(relative)?;
     if !selection.selects(&Facts::of_path(path.as_bytes())) {
         skipped.count(SkipReason::NotSelected);
@@ -249,6 +251,13 @@ fn from_kind(cause: &io::Error) -> io::Error {
         io::ErrorKind::InvalidFilename => Errno::NAMETOOLONG.into(),
         _ => io::Error::other(cause.to_string()),
     }
+}
+
+/// The path of an entry below the root, whose own path the walk puts before it as it is.
+fn below<'a>(root: &Path, entry: &'a Path) -> &'a Path {
+    let bytes = entry.as_os_str().as_bytes();
+    let rest = bytes.strip_prefix(root.as_os_str().as_bytes()).unwrap_or(bytes);
+    Path::new(OsStr::from_bytes(rest.strip_prefix(b"/").unwrap_or(rest)))
 }
 
 /// The path relative to the root; `None` if it is too long, which the operating system does not allow.

@@ -272,7 +272,7 @@ impl<'a> Collector<'a> {
                 self.sender.send(DocumentRow::without_content(path, state), None)
             }
             DocumentResult::Unchanged(stored) => self.collect_stored(path, *stored),
-            DocumentResult::Read(done, earlier) => self.collect_read(path, *done, earlier.map(|known| *known)),
+            DocumentResult::Read(done, earlier) => self.collect_read(path, done, earlier.map(|known| *known)),
         }
     }
 

@@ -57,11 +57,15 @@ pub(super) struct Outcome {
 }
 
 /// The outcome of a reader for one document.
+#[expect(
+    clippy::large_enum_variant,
+    reason = "most documents are read, and memory would be given back by another thread"
+)]
 pub(super) enum DocumentResult {
     /// The stored result is used.
     Unchanged(Box<StoredDocument>),
     /// The document was read. Results of other methods for the same stamp come with it.
-    Read(Box<Fingerprinted>, Option<Box<KnownDocument>>),
+    Read(Fingerprinted, Option<Box<KnownDocument>>),
     /// The document cannot be read.
     Failed(DocumentState),
     /// The document is larger than the selection allows.
