@@ -115,21 +115,21 @@ impl Lanes {
     }
 }
 
-/// Hashes many contents under one key, or under none.
-#[derive(Clone)]
-pub(crate) struct ManyHasher {
+/// Hashes many contents under one key, or under none: the keyed hash and the hash of BLAKE3, bit by bit.
+#[derive(Clone, Debug)]
+pub struct ManyHasher {
     key: Option<[u8; 32]>,
     lanes: Lanes,
 }
 
 impl ManyHasher {
     /// A hasher for the keyed hash under `key`, in the lanes of this processor.
-    pub(crate) fn keyed(key: [u8; 32]) -> ManyHasher {
+    pub fn keyed(key: [u8; 32]) -> ManyHasher {
         ManyHasher { key: Some(key), lanes: Lanes::all().next().expect("the crate is always there") }
     }
 
-    /// The hash of each content. A content has fewer than 2^32 pieces: 4 TiB.
-    pub(crate) fn hash_each(&self, contents: &[&[u8]]) -> Vec<Value> {
+    /// The hash of each content, in their order. A content has fewer than 2^32 pieces: 4 TiB.
+    pub fn hash_each(&self, contents: &[&[u8]]) -> Vec<Value> {
         if self.lanes == Lanes::One || !gain_in_lanes(contents) {
             return contents.iter().map(|content| self.hash(content)).collect();
         }

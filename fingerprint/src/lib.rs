@@ -83,6 +83,7 @@ pub use fine::{
 pub use fingerprinter::{ChunkVisitor, Fingerprinter};
 pub use interval::{binomial_interval, hypergeometric_interval, within, within_tenth};
 pub use key::{Key, KeyError, KeyFingerprint};
+pub use lanes::ManyHasher;
 pub use method::fuzzy::Fuzzy;
 pub use method::shingle::{Sample, Shingle, TokenKind};
 pub use method::similarity_index::{Formula, SimilarityIndex, Stream, Variation, is_hit};

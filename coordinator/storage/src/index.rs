@@ -7,7 +7,7 @@ use std::collections::HashSet;
 use cognate_fingerprint::{Content, ContentDigest, ContentSketch};
 use cognate_proto::batch::{Batch, DocumentRow, DocumentState, FEATURE_WEIGHT_MAX};
 use cognate_proto::documents::{Documents, IndexedDocument};
-use cognate_proto::index_digest::{IndexDigest, RowHash};
+use cognate_proto::index_digest::{IndexDigest, RowHash, RowSum};
 use cognate_proto::limits::WINDOW_BATCHES;
 use cognate_proto::v1::ChunkTable;
 
@@ -39,7 +39,7 @@ pub struct Index {
     /// The chain over the digests of all batches, and what their bodies came to.
     head: [u8; 32],
     body_bytes: u64,
-    root: IndexDigest,
+    root: RowSum,
     /// The size of all documents, each copy counted.
     size_bytes: u64,
     /// Bytes of the paths of all documents.
@@ -138,7 +138,7 @@ impl Index {
 
     /// The root over documents and contents.
     pub fn root(&self) -> IndexDigest {
-        self.root
+        self.root.digest()
     }
 
     /// Number of ordinals given out so far.
@@ -158,14 +158,14 @@ impl Index {
             digests: digests.to_vec(),
             head: base.head.as_slice().try_into().map_err(|_| "its chain has another length")?,
             body_bytes: base.body_bytes,
-            root: IndexDigest::from_bytes(&base.dropped_root).ok_or("its root has another length")?,
+            root: IndexDigest::from_bytes(&base.dropped_root).ok_or("its root has another length")?.into(),
             ..Index::default()
         })
     }
 
     /// Returns the rest of the batches so far for a compaction that drops the contents that are not `live`.
     pub(crate) fn base(&self, live: &HashSet<ContentDigest>) -> BaseRecord {
-        let mut dropped = self.root;
+        let mut dropped = self.root();
         for (path, document) in self.documents.iter() {
             dropped.remove(RowHash::of_document(&document.with_path(path)));
         }
@@ -226,12 +226,15 @@ impl Index {
 
     /// The contents that documents of the batch refer to and that are neither here nor in it.
     pub(crate) fn unknown_contents(&self, batch: &Batch) -> Vec<ContentDigest> {
-        let missing = |digest: &ContentDigest| {
-            !self.contents.contains(digest)
-                && !batch.contents.iter().any(|content| content.digest == *digest)
-                && !batch.parts.iter().any(|part| part.end.is_some_and(|end| end.digest == *digest))
-        };
-        batch.documents.iter().filter_map(|row| row.content).filter(missing).collect()
+        let digests = batch.documents.iter().filter_map(|row| row.content);
+        let mut unknown: Vec<ContentDigest> = digests.filter(|digest| !self.contents.contains(digest)).collect();
+        if !unknown.is_empty() {
+            let ended = batch.parts.iter().filter_map(|part| part.end.map(|end| end.digest));
+            let arriving: HashSet<ContentDigest> =
+                batch.contents.iter().map(|content| content.digest).chain(ended).collect();
+            unknown.retain(|digest| !arriving.contains(digest));
+        }
+        unknown
     }
 
     /// Checks that the parts of a batch continue the parts that have arrived, and end where they declare.
@@ -331,7 +334,7 @@ impl Index {
     /// A repeated content keeps its first ordinal; the postings of the second belong to no content.
     fn add_content(&mut self, digest: ContentDigest, facts: IndexedContent) {
         if self.contents.add(digest, facts) {
-            self.root.add(facts.row_hash(digest));
+            self.root.add_content(digest, facts.size_bytes, facts.chunk_count, facts.sketch.digest());
         }
     }
 
@@ -341,7 +344,7 @@ impl Index {
             self.name_bytes -= removed.map_or(0, |_| row.path.as_bytes().len() as u64);
             removed
         } else {
-            self.root.add(RowHash::of_document(row));
+            self.root.add_document(row);
             // The sizes come from a site and cannot be trusted, not even to add up.
             self.size_bytes = self.size_bytes.wrapping_add(self.size_of(row.content));
             let before = self.documents.insert(row.path.clone(), IndexedDocument::from(row));

@@ -14,7 +14,7 @@ use std::path::Path;
 use cognate_fingerprint::{Content, ContentDigest};
 use cognate_proto::batch::{DocumentRow, DocumentState};
 use cognate_proto::documents::{Documents, IndexedDocument};
-use cognate_proto::index_digest::{IndexDigest, RowHash};
+use cognate_proto::index_digest::{IndexDigest, RowHash, RowSum};
 use cognate_proto::path::DocumentPath;
 
 pub(crate) use self::log::IndexUpload;
@@ -25,7 +25,7 @@ pub(crate) struct SentState {
     log: Option<Log>,
     upload: IndexUpload,
     sequence: u64,
-    root: IndexDigest,
+    root: RowSum,
     /// Those that this sync has come to are seen.
     documents: Documents,
     contents: HashMap<ContentDigest, ContentNumbers>,
@@ -45,7 +45,7 @@ impl SentState {
             log: None,
             upload,
             sequence: 0,
-            root: IndexDigest::default(),
+            root: RowSum::default(),
             documents: Documents::default(),
             contents: HashMap::new(),
             rows_logged: 0,
@@ -124,7 +124,7 @@ impl SentState {
 
     /// The multiset digest of the index, with everything that was sent.
     pub(crate) fn root(&self) -> IndexDigest {
-        self.root
+        self.root.digest()
     }
 
     /// Goes to the state after `committed_sequence`, the last batch that is durable at the coordinator. Later records are
@@ -143,7 +143,7 @@ impl SentState {
             place = records.place();
         }
         self.log.as_mut().map_or(Ok(()), |log| log.resume(place))?;
-        Ok(self.sequence == committed_sequence && self.root == committed_root)
+        Ok(self.sequence == committed_sequence && self.root() == committed_root)
     }
 
     /// Starts the index again, empty.
@@ -180,7 +180,7 @@ impl SentState {
     fn add_numbers(&mut self, digest: ContentDigest, numbers: ContentNumbers) {
         if self.contents.insert(digest, numbers).is_none() {
             let ContentNumbers { size_bytes, chunk_count, sketch_digest } = numbers;
-            self.root.add(RowHash::of_content(digest, size_bytes, chunk_count, sketch_digest));
+            self.root.add_content(digest, size_bytes, chunk_count, sketch_digest);
         }
     }
 
@@ -193,7 +193,7 @@ impl SentState {
     fn put_document(&mut self, row: &DocumentRow) {
         let removed = row.state == DocumentState::Removed;
         if !removed {
-            self.root.add(RowHash::of_document(row));
+            self.root.add_document(row);
         }
         if self.log.is_none() {
             if let Some(content) = row.content {
