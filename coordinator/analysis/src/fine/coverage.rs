@@ -7,7 +7,7 @@ use std::collections::hash_map::Entry;
 
 use cognate_fingerprint::{FineChunk, Tag};
 use cognate_similarity::fine::{FineMeasure, Part};
-use cognate_similarity::{Error as EngineError, Level, OverlapLevel, Shards as _};
+use cognate_similarity::{Level, OverlapLevel};
 use foldhash::{HashMap, HashMapExt as _, HashSet};
 
 use super::bits::Bits;
@@ -200,21 +200,16 @@ impl Task<'_> {
     /// The roots under which each of these chunks occurs as a whole.
     fn roots_with(&self, places: &[(Place, Marks)]) -> Result<HashMap<Tag, Vec<u16>>, Error> {
         let tags: HashSet<Tag> = places.iter().map(|(place, _)| place.tag).collect();
-        let shards = &self.subject.frozen.shards;
-        let numbers: Vec<u32> = (0..shards.shard_count()).collect();
-        let found =
-            self.on_threads(&numbers, &HashMap::new, &|holders: &mut HashMap<Tag, Vec<u16>>, shard: &u32| {
-                shards.visit(*shard, &mut |postings| {
-                    for posting in postings.iter().filter(|posting| tags.contains(&posting.tag)) {
-                        let roots = holders.entry(posting.tag).or_default();
-                        roots.extend(roots_of(self.subject, posting.content.0));
-                        roots.sort_unstable();
-                        roots.dedup();
-                    }
-                    Ok::<(), EngineError>(())
-                })?;
-                Ok(())
-            })?;
+        let found = self.on_each_tag(&HashMap::new, &|holders: &mut HashMap<Tag, Vec<u16>>, postings| {
+            let tag = postings[0].tag;
+            if tags.contains(&tag) {
+                let mut roots: Vec<u16> =
+                    postings.iter().flat_map(|posting| roots_of(self.subject, posting.content.0)).collect();
+                roots.sort_unstable();
+                roots.dedup();
+                holders.insert(tag, roots);
+            }
+        })?;
         // Every chunk is in one shard.
         Ok(found.into_iter().flatten().collect())
     }

@@ -75,11 +75,11 @@ struct Grouped {
     of_chunk: HashMap<Tag, u32>,
 }
 
-/// Bytes of contents in frames, by their numbers.
-type HeldBytes = BTreeMap<u32, BTreeMap<u32, u64>>;
+/// Bytes of something in frames, by their numbers, which ascend.
+type OfFrames = Vec<(u32, u64)>;
 
-/// Bytes of a chunk in frames, by their numbers.
-type HeldOfChunk = Vec<(u32, u64)>;
+/// Bytes of contents in frames, by the contents, which ascend.
+type HeldBytes = Vec<(u32, OfFrames)>;
 
 impl Task<'_> {
     /// The frames on which links rest, those first that most documents have.
@@ -148,32 +148,33 @@ impl Task<'_> {
     fn held_bytes(&self, found: &FineFound, grouped: &Grouped) -> Result<HeldBytes, Error> {
         let mut tags = found.parts.tags();
         tags.retain(|tag| found.parts.of_tag(tag).frame > 0);
-        let of_threads = self.on_threads(&tags, &Vec::new, &|all: &mut Vec<(Tag, HeldOfChunk)>, tag: &Tag| {
+        let of_threads = self.on_threads(&tags, &Vec::new, &|all: &mut Vec<(Tag, OfFrames)>, tag: &Tag| {
             let of_chunk = grouped.held_of_chunk(found, tag)?;
             all.extend((!of_chunk.is_empty()).then_some((*tag, of_chunk)));
             Ok(())
         })?;
-        let of_tag: HashMap<Tag, HeldOfChunk> = of_threads.into_iter().flatten().collect();
+        let of_tag: HashMap<Tag, OfFrames> = of_threads.into_iter().flatten().collect();
         tags.retain(|tag| of_tag.contains_key(tag));
-        let mut held = HeldBytes::new();
-        self.subject.frozen.shards.visit_tags(&tags, &mut |tag, postings| {
-            for posting in postings.iter().filter(|posting| !posting.template) {
-                let content = posting.content.0;
-                if found.contents.binary_search(&content).is_ok() {
-                    let of_content = held.entry(content).or_default();
-                    of_tag[&tag].iter().for_each(|(frame, bytes)| *of_content.entry(*frame).or_default() += bytes);
-                }
+        let of_threads = self.on_tags(&tags, &Vec::new, &|held: &mut Vec<(u32, u32, u64)>, tag, postings| {
+            let is_compared = |content: &u32| found.contents.binary_search(content).is_ok();
+            let own = postings.iter().filter(|posting| !posting.template).map(|posting| posting.content.0);
+            for content in own.filter(is_compared) {
+                held.extend(of_tag[&tag].iter().map(|(frame, bytes)| (content, *frame, *bytes)));
             }
-            Ok(())
         })?;
-        Ok(held)
+        let mut held = of_threads.concat();
+        held.sort_unstable();
+        let of_frame = |same: &[(u32, u32, u64)]| (same[0].1, same.iter().map(|(.., bytes)| bytes).sum());
+        let of_content =
+            |held: &[(u32, u32, u64)]| (held[0].0, held.chunk_by(|a, b| a.1 == b.1).map(of_frame).collect());
+        Ok(held.chunk_by(|a, b| a.0 == b.0).map(of_content).collect())
     }
 
     /// Counts documents and bytes of each frame; returns the frames of each voter, ascending. `numbers` has the frame into which each
     /// one was put.
     fn count_documents(
         &self,
-        held: &HeldBytes,
+        held: &[(u32, OfFrames)],
         numbers: &[u32],
         voters: &HashSet<u32>,
         grouped: &mut Grouped,
@@ -205,19 +206,21 @@ impl Task<'_> {
 }
 
 /// The frames of which nearly all documents that have one have the other, in pairs.
-fn near(held: &HeldBytes, frames: usize) -> Vec<(u32, u32)> {
+fn near(held: &[(u32, OfFrames)], frames: usize) -> Vec<(u32, u32)> {
     let mut holders = vec![0_u64; frames];
-    let mut together: BTreeMap<(u32, u32), u64> = BTreeMap::new();
-    for of_content in held.values() {
-        of_content.keys().for_each(|frame| holders[*frame as usize] += 1);
-        for (place, a) in of_content.keys().take(TOGETHER_MAX).enumerate() {
-            of_content.keys().take(place).for_each(|b| *together.entry((*b, *a)).or_default() += 1);
+    let mut together: foldhash::HashMap<(u32, u32), u64> = foldhash::HashMap::new();
+    for (_, of_content) in held {
+        of_content.iter().for_each(|(frame, _)| holders[*frame as usize] += 1);
+        for (place, (a, _)) in of_content.iter().take(TOGETHER_MAX).enumerate() {
+            of_content[..place].iter().for_each(|(b, _)| *together.entry((*b, *a)).or_default() += 1);
         }
     }
     let is_near =
         |a: u32, b: u32, both: u64| both.saturating_mul(5) >= 4 * holders[a as usize].max(holders[b as usize]);
     let near = together.into_iter().filter(|((a, b), both)| is_near(*a, *b, *both));
-    near.map(|(pair, _)| pair).collect()
+    let mut near: Vec<(u32, u32)> = near.map(|(pair, _)| pair).collect();
+    near.sort_unstable();
+    near
 }
 
 impl Grouped {
@@ -286,7 +289,7 @@ impl Grouped {
     }
 
     /// The bytes of a chunk that each frame has; of several, a fine chunk counts for the one that ends there first.
-    fn held_of_chunk(&self, found: &FineFound, tag: &Tag) -> Result<HeldOfChunk, Error> {
+    fn held_of_chunk(&self, found: &FineFound, tag: &Tag) -> Result<OfFrames, Error> {
         if let Some(frame) = self.of_chunk.get(tag) {
             return Ok(vec![(*frame, found.parts.of_tag(tag).frame)]);
         }

@@ -21,6 +21,13 @@ pub(super) struct PartBytes {
     pub(super) frame: u64,
 }
 
+impl PartBytes {
+    fn add(&mut self, more: PartBytes) {
+        self.template += more.template;
+        self.frame += more.frame;
+    }
+}
+
 /// The templates and frames of a layer, and the chunks that have any of them.
 #[derive(Default)]
 pub(super) struct Parts {
@@ -138,17 +145,17 @@ impl Task<'_> {
 
     /// The bytes of every content that are part of templates and frames.
     pub(super) fn part_bytes(&self, parts: &Parts) -> Result<Vec<PartBytes>, Error> {
-        let mut of_contents = vec![PartBytes::default(); self.subject.frozen.contents.len()];
-        self.subject.frozen.shards.visit_tags(&parts.tags(), &mut |tag, postings| {
-            let PartBytes { template, frame } = parts.of_tag(&tag);
-            for posting in postings.iter().filter(|posting| !posting.template) {
-                let bytes = &mut of_contents[posting.content.0 as usize];
-                bytes.template += template;
-                bytes.frame += frame;
-            }
-            Ok(())
+        let none = || vec![PartBytes::default(); self.subject.frozen.contents.len()];
+        let of_threads = self.on_tags(&parts.tags(), &none, &|of_contents: &mut Vec<PartBytes>, tag, postings| {
+            let bytes = parts.of_tag(&tag);
+            let own = postings.iter().filter(|posting| !posting.template);
+            own.for_each(|posting| of_contents[posting.content.0 as usize].add(bytes));
         })?;
-        Ok(of_contents)
+        let add = |mut sums: Vec<PartBytes>, more: Vec<PartBytes>| {
+            sums.iter_mut().zip(more).for_each(|(sum, more)| sum.add(more));
+            sums
+        };
+        Ok(of_threads.into_iter().reduce(add).unwrap_or_else(none))
     }
 }
 
