@@ -23,15 +23,19 @@ pub(crate) fn keep_large_blocks_in(folder: &Path, memory_bytes_max: u64) {
     let _ = (folder, memory_bytes_max);
 }
 
-/// Memory at the end of an arena beyond this is given back; blocks of this size and more are returned at once.
+/// Memory at the end of an arena beyond this is given back. With less, threads would ask for the same pages again and again.
 #[cfg(all(target_os = "linux", target_env = "gnu"))]
-const FREE_BYTES_MAX: i32 = 128 << 10;
+const FREE_BYTES_MAX: i32 = 4 << 20;
+/// Blocks of this size and more are returned at once.
+#[cfg(all(target_os = "linux", target_env = "gnu"))]
+const RETURNED_BYTES_MIN: i32 = 1 << 20;
 
 /// Limits the arenas, unless the environment says something about them. To be called before there are threads.
 #[cfg(all(target_os = "linux", target_env = "gnu"))]
 #[expect(unsafe_code, reason = "the C library offers this setting in no other way to a running process")]
 pub(crate) fn limit_arenas() {
-    if ["MALLOC_ARENA_MAX", "MALLOC_TRIM_THRESHOLD_"].iter().any(|name| std::env::var_os(name).is_some()) {
+    let settings = ["MALLOC_ARENA_MAX", "MALLOC_TRIM_THRESHOLD_", "MALLOC_MMAP_THRESHOLD_"];
+    if settings.iter().any(|name| std::env::var_os(name).is_some()) {
         return;
     }
     // SAFETY: `mallopt` takes two numbers and touches the settings of the allocator alone; there is one thread yet. A setting
@@ -39,6 +43,7 @@ pub(crate) fn limit_arenas() {
     unsafe {
         libc::mallopt(libc::M_ARENA_MAX, 2);
         libc::mallopt(libc::M_TRIM_THRESHOLD, FREE_BYTES_MAX);
+        libc::mallopt(libc::M_MMAP_THRESHOLD, RETURNED_BYTES_MIN);
     }
 }
 
