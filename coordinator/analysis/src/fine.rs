@@ -41,17 +41,20 @@ use cognate_proto::name::{RepositoryName, SiteName};
 use cognate_similarity::frame::FrameRow;
 use cognate_similarity::{Analysis, LinkFile};
 
+use self::candidates::Candidates;
 use self::exact::Failures;
 use self::expansions::{Expansions, ExpansionsWriter};
 use self::frames::{Compared, contents_of};
-use self::links::{Measured, Measuring};
+use self::links::{Measured, MeasuredPair, Measuring};
 use self::loose::Loose;
-use self::parts::Parts;
+use self::parts::{PartBytes, Parts};
 use self::sample::Sampling;
+use self::wanted::WantedChunk;
 use crate::alignment::Alignment;
 use crate::checkpoint::Checkpoint;
 use crate::compare::Task;
 use crate::error::Error;
+use crate::threads::side_by_side;
 
 pub(crate) use self::describe::Frame;
 pub(crate) use self::exact::ExactFigures;
@@ -246,9 +249,16 @@ pub(crate) struct FineRound<'a> {
     pub(crate) durable: bool,
 }
 
+/// The chunks that the sites were asked to cut again, ascending, those of them that contents of many kinds have, and what the sites gave.
+struct CutAgain<'a> {
+    spread: &'a [WantedChunk],
+    chunks: Vec<Tag>,
+    expansions: Expansions,
+}
+
 impl Task<'_> {
     /// Measures the candidates of a comparison by fine chunks, writes the links that follow, finds their frames, and adds to the overlap of
-    /// what it found what fine chunks cover. Then has a sample measured exactly.
+    /// what it found what fine chunks cover. Meanwhile the sites measure a sample exactly.
     pub(crate) fn fine_links(
         &self,
         coarse: &LinkFile,
@@ -259,8 +269,8 @@ impl Task<'_> {
     ) -> Result<(LinkFile, FineFound, ExactFigures), Error> {
         let mut sampling = Sampling::of(self.subject);
         let candidates = self.fine_candidates(coarse, alignment, &mut sampling)?;
-        let contents = contents_of(&candidates.pairs);
-        let spread = self.spread_chunks(coarse, &contents)?;
+        let sample = sampling.finish();
+        let spread = self.spread_chunks(coarse, &contents_of(&candidates.pairs))?;
         let wanted = self.wanted_chunks(&candidates.pairs, &spread)?;
         let chunks: Vec<Tag> = wanted.iter().map(|chunk| chunk.tag).collect();
         let mut earlier = Vec::new();
@@ -276,7 +286,33 @@ impl Task<'_> {
             earlier.iter().try_for_each(|expansions| writer.keep(expansions))?;
         }
         let expansions = writer.finish(round.durable)?;
-        let mut parts = Parts::of_templates(&round.template_rows);
+        let absent = self.absent_sites(&roots);
+        let cut = CutAgain { spread: &spread, chunks, expansions };
+        let (counted, measured) = side_by_side(
+            self.scan.spec.threads,
+            || self.measures(&sample, &absent, round),
+            || self.found_finely(coarse, &candidates, cut, &round.template_rows, found),
+        );
+        let (fine, measured, of_templates) = measured?;
+        let figures = FineFigures { roots, template_rows: round.template_rows.len() as u64, ..fine.figures };
+        let exact = self.exact(&sample, &measured, counted?)?;
+        let measured = (measured.as_slice(), of_templates.as_slice());
+        let links = self.write_fine_links(coarse, measured, (&round.files.links, own.binding()), &mut found.omitted)?;
+        Ok((links, FineFound { figures, ..fine }, exact))
+    }
+
+    /// Measures pairs by the fine chunks that the sites gave, and finds their frames: the figures but for those of the sites, the pairs, and the
+    /// bytes of each content in templates.
+    fn found_finely(
+        &self,
+        coarse: &LinkFile,
+        candidates: &Candidates,
+        cut: CutAgain<'_>,
+        template_rows: &[FrameRow],
+        found: &mut Analysis,
+    ) -> Result<(FineFound, Vec<MeasuredPair>, Vec<PartBytes>), Error> {
+        let CutAgain { spread, chunks, expansions } = cut;
+        let mut parts = Parts::of_templates(template_rows);
         self.measure_parts(&mut parts, &chunks, &expansions)?;
         let of_templates = self.part_bytes(&parts)?;
         let with = Measuring { expansions: &expansions, parts: &parts, of_contents: &of_templates };
@@ -287,17 +323,15 @@ impl Task<'_> {
         let chunks = self.chunks_of(&contents, &chunks)?;
         let (marks, loose) = Loose::merge(loose)?;
         let compared = Compared { contents: &contents, chunks: &chunks, marks: &marks, expansions: &expansions };
-        self.find_frames(&compared, &kinds, &spread, &mut parts)?;
+        self.find_frames(&compared, &kinds, spread, &mut parts)?;
         let of_contents = self.part_bytes(&parts)?;
         let with = Measuring { expansions: &expansions, parts: &parts, of_contents: &of_contents };
         let figures = FineFigures {
             fine_pairs: measured.iter().filter(|one| one.complete).count() as u64,
             coarse_pairs: measured.iter().filter(|one| !one.complete).count() as u64,
             omitted_pairs: candidates.omitted + found.omitted.count,
-            roots,
-            template_rows: round.template_rows.len() as u64,
-            frames: Vec::new(),
             outside: self.measured_outside((&measured, &kinds), &loose, with)?,
+            ..FineFigures::default()
         };
         tracing::info!(
             candidates = candidates.pairs.len(),
@@ -307,17 +341,13 @@ impl Task<'_> {
             with_frame = figures.outside.len(),
             "measured by fine chunks"
         );
-        let exact = self.exact(&sampling.finish(), &measured, &self.absent_sites(&figures), round)?;
-        let measured = (measured.as_slice(), of_templates.as_slice());
-        let links = self.write_fine_links(coarse, measured, (&round.files.links, own.binding()), &mut found.omitted)?;
         let template_bytes = of_templates.iter().map(|bytes| bytes.template).collect();
-        let found = FineFound { figures, template_bytes, parts, expansions, contents };
-        Ok((links, found, exact))
+        Ok((FineFound { figures, template_bytes, parts, expansions, contents }, measured, of_templates))
     }
 
     /// The sites that did not answer a request for fine chunks, though their policy allows it.
-    fn absent_sites(&self, figures: &FineFigures) -> Failures {
-        let roots = self.subject.frozen.roots.iter().zip(&figures.roots);
+    fn absent_sites(&self, roots: &[FineRoot]) -> Failures {
+        let roots = self.subject.frozen.roots.iter().zip(roots);
         let failed = roots.filter_map(|(root, fine)| Some((root.site_number, fine.failure.clone()?)));
         failed.filter(|(_, failure)| !failure.refused).collect()
     }

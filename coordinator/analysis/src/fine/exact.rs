@@ -53,6 +53,9 @@ pub(crate) struct ExactSite {
 /// By the number of a site, the reason why it gave no answer to an earlier request of this scan.
 pub(super) type Failures = BTreeMap<u16, FineFailure>;
 
+/// What sites counted, and the sites that were asked.
+pub(super) type Counted = (Answers, Vec<ExactSite>);
+
 impl Task<'_> {
     /// Has a sample measured exactly where pairs are compared by whole chunks alone. `align` finds the alignment, if there can be pairs
     /// at one place for which it counts.
@@ -68,19 +71,19 @@ impl Task<'_> {
             false => Vec::new(),
         };
         sampling.add_all(&self.sharing_pairs(coarse)?, &placed);
-        self.exact(&sampling.finish(), &[], &Failures::new(), round)
+        let sample = sampling.finish();
+        let counted = self.measures(&sample, &Failures::new(), round)?;
+        self.exact(&sample, &[], counted)
     }
 
-    /// Has a sample measured exactly. `measured` are the pairs that fine chunks measured, ascending; all others have the
-    /// figures of whole chunks. A site that did not answer a moment ago is not waited for again.
+    /// Compares what sites counted with what is reported. `measured` are the pairs that fine chunks measured, ascending; all others have the
+    /// figures of whole chunks.
     pub(super) fn exact(
         &self,
         sample: &[SampledPair],
         measured: &[MeasuredPair],
-        failures: &Failures,
-        round: &FineRound<'_>,
+        (answers, sites): Counted,
     ) -> Result<ExactFigures, Error> {
-        let (answers, sites) = self.measures(sample, failures, round)?;
         let reported = self.reported(sample, measured)?;
         let pair = |(sampled, reported): (&SampledPair, &MeasuredPair)| {
             let true_bytes = answers.get(&self.at_sites(sampled))?;
@@ -125,13 +128,14 @@ impl Task<'_> {
         counts.then(|| ExactPair { size_bytes, reported_bytes: reported.shared_bytes(), true_bytes })
     }
 
-    /// The exact measures of the sample: those of earlier scans, and what the sites count now.
-    fn measures(
+    /// The exact measures of the sample: those of earlier scans, and what the sites count now. A site that did not answer a moment ago is not
+    /// waited for again.
+    pub(super) fn measures(
         &self,
         sample: &[SampledPair],
         failures: &Failures,
         round: &FineRound<'_>,
-    ) -> Result<(Answers, Vec<ExactSite>), Error> {
+    ) -> Result<Counted, Error> {
         let mut earlier = Answers::default();
         for files in round.earlier.iter().filter(|files| files.answers.is_file()) {
             match Answers::read(&files.answers) {
