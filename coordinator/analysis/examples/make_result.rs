@@ -223,6 +223,9 @@ fn write(
     out.execute_batch(
         "INSERT INTO status (root, status, documents) SELECT root, status, count(*) FROM document GROUP BY 1, 2",
     )?;
+    if sites == 2 {
+        out.execute_batch(CHANGES)?;
+    }
     out.execute_batch("COMMIT")?;
     out.execute_batch(INDEXES)?;
     out.execute_batch(DOCUMENTS_INDEXES)?;
@@ -267,6 +270,12 @@ fn write_documents(out: &Connection, contents: &[Content], documents: &[Document
     Ok(())
 }
 
+/// What became of the documents of two repositories.
+const CHANGES: &str = "
+  INSERT INTO change SELECT root, sum(coalesce(partner_in_place AND partner_relation = 'identical', 0)),
+      sum(coalesce(partner_in_place AND partner_relation <> 'identical', 0)), sum(coalesce(NOT partner_in_place, 0)),
+      sum(partner_in_place IS NULL) FROM document GROUP BY root";
+
 /// The identical sets, by the rows of contents and documents.
 const SETS: &str = "
   INSERT INTO identical SELECT c.identical, lower(hex(c.digest)), lower(hex(c.digest)), 'same bytes', c.size_bytes,
@@ -274,7 +283,7 @@ const SETS: &str = "
       count(DISTINCT d.root) > 1, min(d.modified), max(d.modified), d.root, d.path
     FROM content c JOIN document d ON d.content = c.id WHERE c.identical IS NOT NULL GROUP BY c.id";
 
-/// The same sets as plans read them.
+/// The same sets, packed.
 fn write_packed_sets(out: &Connection, contents: &[Content], documents: &[Document]) -> Result<(), Box<dyn Error>> {
     let mut of_content: Vec<Vec<&Document>> = vec![Vec::new(); contents.len()];
     documents.iter().for_each(|document| of_content[document.content as usize].push(document));
@@ -294,7 +303,9 @@ fn write_packed_sets(out: &Connection, contents: &[Content], documents: &[Docume
             first = number + 1;
         }
     }
-    insert.execute(params![first, block])?;
+    if !block.is_empty() {
+        insert.execute(params![first, block])?;
+    }
     Ok(())
 }
 

@@ -31,7 +31,7 @@ use crate::result;
 use crate::spark::Spark;
 use crate::spec::{AnalysisPhase, Layer, ScanJob};
 use crate::subject::Subject;
-use crate::threads::side_by_side;
+use crate::threads::{next_to_sites, side_by_side};
 use crate::verify::Verified;
 use cognate_storage::clock::{Clock, seconds};
 use cognate_storage::indexes::Indexes;
@@ -280,19 +280,6 @@ impl Analyser {
         };
         tracing::info!(scan = %scan.id, view = %method.view(), clusters = analysis.clusters.len(), "analysed");
         let subject = Subject::of(&frozen, scan.spec.options.across_only);
-        // Only people read how exact figures are, and what is said about frames: nothing else waits for it.
-        let describe = || -> Result<_, Error> {
-            let exact = match (&links, &sample_round) {
-                (Links::File(coarse), Some(round)) => {
-                    let align = || align(&subject, &|visit| Ok(coarse.for_each(visit)?), &measures);
-                    Some(self.task(scan, layer, &subject, |task| task.coarse_exact(coarse, align, round))?)
-                }
-                _ => None,
-            };
-            let describe =
-                |found| self.task(scan, layer, &subject, |task| task.described_frames(found, &analysis.clusters));
-            Ok((exact, fine.as_ref().map(describe).transpose()?))
-        };
         let follow = || -> Result<_, Error> {
             let alignment = align(&subject, &|visit| links.for_each(visit), &measures)?;
             let outside = fine.as_ref().map_or(&[][..], |found: &FineFound| &found.figures.outside);
@@ -300,13 +287,28 @@ impl Analyser {
                 Followed::of(&subject, &analysis, (&links, outside), &measures, &alignment, scan.spec.threads)?;
             Ok((alignment, followed))
         };
-        let (followed, described) = side_by_side(scan.spec.threads, follow, describe);
-        let ((alignment, followed), (of_coarse, frames)) = (followed?, described?);
+        // Only people read how exact figures are, and what is said about frames: nothing else waits for it.
+        let ((alignment, followed), frames) = match (&links, &sample_round) {
+            (Links::File(coarse), Some(round)) => {
+                let align = || align(&subject, &|visit| Ok(coarse.for_each(visit)?), &measures);
+                let count = || self.task(scan, layer, &subject, |task| task.coarse_exact(coarse, align, round));
+                let (counted, followed) = next_to_sites((scan.spec.in_process, scan.spec.threads), count, follow)?;
+                exact = Some(counted);
+                (followed, None)
+            }
+            _ => {
+                let describe =
+                    |found| self.task(scan, layer, &subject, |task| task.described_frames(found, &analysis.clusters));
+                let describe = || fine.as_ref().map(describe).transpose();
+                let (followed, frames) = side_by_side(scan.spec.threads, follow, describe);
+                (followed?, frames?)
+            }
+        };
         let findings = followed.with(subject, analysis, measures, alignment);
         let figures = fine.map(|found| FineFigures { frames: frames.unwrap_or_default(), ..found.figures });
         // The postings are not needed any more.
         frozen.shards = RunShards::new(Vec::new());
-        Ok(Layered { frozen, findings, fine: figures, exact: exact.or(of_coarse) })
+        Ok(Layered { frozen, findings, fine: figures, exact })
     }
 
     /// The files and sites of the fine chunks of a layer.

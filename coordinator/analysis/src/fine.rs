@@ -54,7 +54,7 @@ use crate::alignment::Alignment;
 use crate::checkpoint::Checkpoint;
 use crate::compare::Task;
 use crate::error::Error;
-use crate::threads::side_by_side;
+use crate::threads::next_to_sites;
 
 pub(crate) use self::describe::Frame;
 pub(crate) use self::exact::ExactFigures;
@@ -249,16 +249,19 @@ pub(crate) struct FineRound<'a> {
     pub(crate) durable: bool,
 }
 
-/// The chunks that the sites were asked to cut again, ascending, those of them that contents of many kinds have, and what the sites gave.
+/// The chunks that the sites were asked to cut again.
 struct CutAgain<'a> {
+    /// Those that contents of many kinds have.
     spread: &'a [WantedChunk],
+    /// All of them, ascending.
     chunks: Vec<Tag>,
+    /// The fine chunks that the sites gave.
     expansions: Expansions,
 }
 
 impl Task<'_> {
     /// Measures the candidates of a comparison by fine chunks, writes the links that follow, finds their frames, and adds to the overlap of
-    /// what it found what fine chunks cover. Meanwhile the sites measure a sample exactly.
+    /// what it found what fine chunks cover. The sites measure a sample exactly.
     pub(crate) fn fine_links(
         &self,
         coarse: &LinkFile,
@@ -288,14 +291,12 @@ impl Task<'_> {
         let expansions = writer.finish(round.durable)?;
         let absent = self.absent_sites(&roots);
         let cut = CutAgain { spread: &spread, chunks, expansions };
-        let (counted, measured) = side_by_side(
-            self.scan.spec.threads,
-            || self.measures(&sample, &absent, round),
-            || self.found_finely(coarse, &candidates, cut, &round.template_rows, found),
-        );
-        let (fine, measured, of_templates) = measured?;
+        let spec = &self.scan.spec;
+        let count = || self.measures(&sample, &absent, round);
+        let measure = || self.found_finely(coarse, &candidates, cut, &round.template_rows, found);
+        let (counted, (fine, measured, of_templates)) = next_to_sites((spec.in_process, spec.threads), count, measure)?;
         let figures = FineFigures { roots, template_rows: round.template_rows.len() as u64, ..fine.figures };
-        let exact = self.exact(&sample, &measured, counted?)?;
+        let exact = self.exact(&sample, &measured, counted)?;
         let measured = (measured.as_slice(), of_templates.as_slice());
         let links = self.write_fine_links(coarse, measured, (&round.files.links, own.binding()), &mut found.omitted)?;
         Ok((links, FineFound { figures, ..fine }, exact))

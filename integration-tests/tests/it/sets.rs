@@ -6,6 +6,9 @@ use cognate_integration_tests::dice::letters;
 use cognate_integration_tests::{Sandbox, sandbox};
 use rusqlite::Connection;
 
+/// Documents that both have at the same place, beyond those that differ in something.
+const COPIES: u64 = 2000;
+
 /// A result of two versions of a folder: copies at the same place and elsewhere, a message, documents that were edited, rewritten, moved and
 /// added. The names sort the other way round than they are typed.
 fn result(sandbox: &Sandbox) -> PathBuf {
@@ -31,7 +34,13 @@ fn result(sandbox: &Sandbox) -> PathBuf {
         ("doc/hello.eml", message),
         ("doc/empty.txt", b""),
     ];
-    let (older, newer) = (sandbox.folder("1", &older), sandbox.folder("2", &newer));
+    // Copies for several blocks of packed sets, so that two threads read them.
+    let many = (0..COPIES).map(|number| (format!("many/{number:0120}.txt"), letters(100 + number, 30)));
+    let with_many = |files: &[(&str, &[u8])]| {
+        let own = files.iter().map(|(path, bytes)| ((*path).to_owned(), bytes.to_vec()));
+        own.chain(many.clone()).collect()
+    };
+    let (older, newer) = (sandbox.tree("1", &with_many(&older)), sandbox.tree("2", &with_many(&newer)));
     let path = sandbox.path("result.sqlite");
     let out = ["--format", "sqlite", "-o", path.to_str().unwrap()];
     sandbox.cognate(sandbox::compare_args(&[("old", &older), ("new", &newer)], &out)).expect(0);
@@ -50,7 +59,8 @@ fn a_report_has_the_same_sets_from_packed_ones_as_from_rows() {
     let packed = ["json", "csv", "text"].map(of);
     assert!(packed[0].contains("message_id_hash") && packed[0].contains("doc/again.txt"), "{}", packed[0]);
     let gone = Connection::open(&path).unwrap().execute("DELETE FROM packed_sets", []).unwrap();
-    assert_eq!((gone, ["json", "csv", "text"].map(of)), (1, packed));
+    assert!(gone > 5, "{gone}");
+    assert_eq!(["json", "csv", "text"].map(of), packed);
 }
 
 #[test]
@@ -84,7 +94,7 @@ fn what_became_of_documents_is_counted_as_their_rows_say_it() {
         rows.unwrap().map(Result::unwrap).collect()
     };
     // By name, the newer folder is the first.
-    let expected = vec![[2, 2, 1, 1], [2, 2, 2, 1]];
+    let expected = vec![[COPIES + 2, 2, 1, 1], [COPIES + 2, 2, 2, 1]];
     assert_eq!(rows(&sql), expected);
     assert_eq!(rows("SELECT same, changed, moved, only_here FROM change ORDER BY root"), expected);
 }

@@ -253,7 +253,7 @@ fn from_kind(cause: &io::Error) -> io::Error {
     }
 }
 
-/// The path of an entry below the root, whose own path the walk puts before it as it is.
+/// The path of an entry below the root: the walk gives it behind the path of the root.
 fn below<'a>(root: &Path, entry: &'a Path) -> &'a Path {
     let bytes = entry.as_os_str().as_bytes();
     let rest = bytes.strip_prefix(root.as_os_str().as_bytes()).unwrap_or(bytes);

@@ -75,11 +75,53 @@ struct Grouped {
     of_chunk: HashMap<Tag, u32>,
 }
 
-/// Bytes of something in frames, by their numbers, which ascend.
+/// Frames, ascending by their numbers, and the bytes of a chunk or content that are part of each.
 type OfFrames = Vec<(u32, u64)>;
 
-/// Bytes of contents in frames, by the contents, which ascend.
+/// The same of contents, which ascend.
 type HeldBytes = Vec<(u32, OfFrames)>;
+
+/// Bytes of contents in frames, while they are added up.
+#[derive(Default)]
+struct Holdings {
+    /// Contents, frames and bytes; what was added last may be of a content and frame that are there already.
+    rows: Vec<(u32, u32, u64)>,
+    /// The rows when they were last added up.
+    added_up: usize,
+}
+
+/// Rows that wait at least until they are added up.
+const HELD_ROWS_MIN: usize = 1 << 16;
+
+impl Holdings {
+    fn add(&mut self, content: u32, of_frames: &[(u32, u64)]) {
+        self.rows.extend(of_frames.iter().map(|(frame, bytes)| (content, *frame, *bytes)));
+        if self.rows.len() >= 2 * self.added_up + HELD_ROWS_MIN {
+            self.add_up();
+        }
+    }
+
+    /// Leaves a row for each content and frame, ascending.
+    fn add_up(&mut self) {
+        self.rows.sort_unstable();
+        self.rows.dedup_by(|later, first| {
+            let is_same = (later.0, later.1) == (first.0, first.1);
+            first.2 += if is_same { later.2 } else { 0 };
+            is_same
+        });
+        self.added_up = self.rows.len();
+    }
+
+    /// The sums of several threads.
+    fn together(of_threads: Vec<Holdings>) -> HeldBytes {
+        let rows = of_threads.into_iter().flat_map(|held| held.rows).collect();
+        let mut all = Holdings { rows, added_up: 0 };
+        all.add_up();
+        let of_content =
+            |rows: &[(u32, u32, u64)]| (rows[0].0, rows.iter().map(|(_, frame, bytes)| (*frame, *bytes)).collect());
+        all.rows.chunk_by(|a, b| a.0 == b.0).map(of_content).collect()
+    }
+}
 
 impl Task<'_> {
     /// The frames on which links rest, those first that most documents have.
@@ -155,19 +197,12 @@ impl Task<'_> {
         })?;
         let of_tag: HashMap<Tag, OfFrames> = of_threads.into_iter().flatten().collect();
         tags.retain(|tag| of_tag.contains_key(tag));
-        let of_threads = self.on_tags(&tags, &Vec::new, &|held: &mut Vec<(u32, u32, u64)>, tag, postings| {
+        let of_threads = self.on_tags(&tags, &Holdings::default, &|held: &mut Holdings, tag, postings| {
             let is_compared = |content: &u32| found.contents.binary_search(content).is_ok();
             let own = postings.iter().filter(|posting| !posting.template).map(|posting| posting.content.0);
-            for content in own.filter(is_compared) {
-                held.extend(of_tag[&tag].iter().map(|(frame, bytes)| (content, *frame, *bytes)));
-            }
+            own.filter(is_compared).for_each(|content| held.add(content, &of_tag[&tag]));
         })?;
-        let mut held = of_threads.concat();
-        held.sort_unstable();
-        let of_frame = |same: &[(u32, u32, u64)]| (same[0].1, same.iter().map(|(.., bytes)| bytes).sum());
-        let of_content =
-            |held: &[(u32, u32, u64)]| (held[0].0, held.chunk_by(|a, b| a.1 == b.1).map(of_frame).collect());
-        Ok(held.chunk_by(|a, b| a.0 == b.0).map(of_content).collect())
+        Ok(Holdings::together(of_threads))
     }
 
     /// Counts documents and bytes of each frame; returns the frames of each voter, ascending. `numbers` has the frame into which each
@@ -350,6 +385,18 @@ mod tests {
         assert_eq!(found, [(5, 3), (6, 1), (8, ROWS_MAX - 2)]);
         assert_eq!(joined.frames[0].rows, [row(1), row(7), row(9)]);
         assert_eq!([7, 1, 3, 200].map(|number| joined.of_row[&row(number)]), [0, 0, 1, 2]);
+    }
+
+    #[test]
+    fn bytes_of_contents_in_frames_add_up_whoever_found_them() {
+        let mut of_threads: Vec<Holdings> = (0..3).map(|_| Holdings::default()).collect();
+        for number in 0..300_000_u32 {
+            of_threads[number as usize % 3].add(number % 5, &[(number % 2, 1), (7, 10)]);
+        }
+        assert!(of_threads.iter().all(|held| held.rows.len() < 2 * HELD_ROWS_MIN));
+        let expected: HeldBytes =
+            (0..5).map(|content| (content, vec![(0, 30_000), (1, 30_000), (7, 600_000)])).collect();
+        assert_eq!(Holdings::together(of_threads), expected);
     }
 
     #[test]

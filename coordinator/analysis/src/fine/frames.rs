@@ -17,6 +17,7 @@ use super::links::MeasuredPair;
 use super::loose::LooseMarks;
 use super::parts::{PartBytes, Parts};
 use super::wanted::WantedChunk;
+use crate::by_tag::by_tag;
 use crate::compare::Task;
 use crate::error::Error;
 use crate::kinds::{Kinds, Seen, is_most};
@@ -56,10 +57,9 @@ impl Task<'_> {
         }
         let mut kinds = Kinds::apart(self.subject.frozen.contents.len());
         coarse.for_each(|link| self.join_near(&mut kinds, link, &[]))?;
-        let kinds = kinds.finish();
-        let begin = || (KindCounter::new(kinds.clone(), contents), Vec::new());
-        let found = self.on_each_tag(&begin, &|(counter, spread): &mut (KindCounter, Vec<WantedChunk>),
-                                                postings| {
+        let mut counter = KindCounter::new(kinds.finish(), contents);
+        let mut spread = Vec::new();
+        by_tag(&self.subject.frozen.shards, |postings| {
             let holders = || postings.iter().map(|posting| posting.content.0);
             if !postings[0].template && postings.len() >= least as usize && counter.count(holders()) >= least {
                 let content = holders().filter(|content| counter.is_counted[*content as usize]).min();
@@ -67,8 +67,6 @@ impl Task<'_> {
                 spread.extend(content.map(|content| WantedChunk { tag, content, length_bytes }));
             }
         })?;
-        let mut spread: Vec<WantedChunk> = found.into_iter().flat_map(|(_, spread)| spread).collect();
-        spread.sort_unstable_by_key(|chunk| chunk.tag);
         Ok(spread)
     }
 

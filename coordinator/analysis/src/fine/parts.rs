@@ -1,6 +1,7 @@
 //! The parts of contents: each fine chunk belongs to a template that is in force, to a frame that the scan finds, or to the content's own text.
 
 use std::collections::BTreeMap;
+use std::sync::atomic::{AtomicU64, Ordering};
 
 use cognate_fingerprint::{FineChunk, Tag};
 use cognate_similarity::fine::{ChunkCount, Part, SharedBytes};
@@ -19,13 +20,6 @@ const PORTION_CHUNKS: usize = 128;
 pub(super) struct PartBytes {
     pub(super) template: u64,
     pub(super) frame: u64,
-}
-
-impl PartBytes {
-    fn add(&mut self, more: PartBytes) {
-        self.template += more.template;
-        self.frame += more.frame;
-    }
 }
 
 /// The templates and frames of a layer, and the chunks that have any of them.
@@ -145,17 +139,22 @@ impl Task<'_> {
 
     /// The bytes of every content that are part of templates and frames.
     pub(super) fn part_bytes(&self, parts: &Parts) -> Result<Vec<PartBytes>, Error> {
-        let none = || vec![PartBytes::default(); self.subject.frozen.contents.len()];
-        let of_threads = self.on_tags(&parts.tags(), &none, &|of_contents: &mut Vec<PartBytes>, tag, postings| {
-            let bytes = parts.of_tag(&tag);
-            let own = postings.iter().filter(|posting| !posting.template);
-            own.for_each(|posting| of_contents[posting.content.0 as usize].add(bytes));
+        // One list for all threads: sums do not depend on the order of what is added.
+        let mut of_contents: Vec<[AtomicU64; 2]> = Vec::new();
+        of_contents.resize_with(self.subject.frozen.contents.len(), Default::default);
+        self.on_tags(&parts.tags(), &|| (), &|(), tag, postings| {
+            let PartBytes { template, frame } = parts.of_tag(&tag);
+            for posting in postings.iter().filter(|posting| !posting.template) {
+                let [of_template, of_frame] = &of_contents[posting.content.0 as usize];
+                of_template.fetch_add(template, Ordering::Relaxed);
+                of_frame.fetch_add(frame, Ordering::Relaxed);
+            }
         })?;
-        let add = |mut sums: Vec<PartBytes>, more: Vec<PartBytes>| {
-            sums.iter_mut().zip(more).for_each(|(sum, more)| sum.add(more));
-            sums
+        let bytes = |[template, frame]: [AtomicU64; 2]| PartBytes {
+            template: template.into_inner(),
+            frame: frame.into_inner(),
         };
-        Ok(of_threads.into_iter().reduce(add).unwrap_or_else(none))
+        Ok(of_contents.into_iter().map(bytes).collect())
     }
 }
 

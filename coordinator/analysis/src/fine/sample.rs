@@ -69,8 +69,8 @@ impl<'a> Sampling<'a> {
         self.takes_places
     }
 
-    /// Adds the population: pairs that share chunks, and those that names and places of two repositories propose, where they count. Pairs that the bound of the candidates leaves out are not in it: a report counts them, and
-    /// says that they share at least what it reports.
+    /// Adds the population: pairs that share chunks, and those that names and places propose, if [`Sampling::takes_places`]. Pairs that
+    /// the bound of the candidates leaves out are not in it: a report counts them, and says that they share at least what it reports.
     pub(super) fn add_all(&mut self, sharing: &Sharing, placed: &[Pair]) {
         let at_places = if self.takes_places { placed } else { &[] };
         for (a, b) in sharing.taken.iter().chain(&sharing.complete).chain(at_places) {

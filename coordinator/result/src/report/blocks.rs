@@ -1,4 +1,4 @@
-//! Long lists read by two threads, part by part. Each takes the next part that neither has begun; one of them hands the parts over in
+//! Long lists read by two threads, piece by piece. Each takes the next piece that neither has begun; one of them hands the pieces over in
 //! their order, and reads others while it waits for the one that is due.
 
 use std::collections::BTreeMap;
@@ -12,10 +12,10 @@ use crate::error::Error;
 
 /// The numbers of a block of rows.
 const BLOCK: usize = 256;
-/// Lists of fewer parts are read by one thread.
-const PARTS_MIN: usize = 4;
-/// The parts of either thread that wait to be handed over: the first clusters are so large that many later blocks are read meanwhile.
-const PARTS_AHEAD: usize = 16;
+/// Lists of so many pieces or fewer are read by one thread.
+const PIECES_MAX_ALONE: usize = 4;
+/// The pieces of either thread that wait to be handed over: the first clusters are so large that many later blocks are read meanwhile.
+const PIECES_AHEAD: usize = 16;
 
 /// The numbers of rows in blocks of neighbours.
 pub(super) fn blocks(numbers: Range<i64>) -> Vec<Range<i64>> {
@@ -24,43 +24,43 @@ pub(super) fn blocks(numbers: Range<i64>) -> Vec<Range<i64>> {
 }
 
 impl Report {
-    /// Hands over the rows of the parts of a list, in their order: `read` reads a part.
-    pub(super) fn in_parts<P: Sync, T: Send, E: From<Error>>(
+    /// Hands over the rows of the pieces of a list, in their order: `read` reads a piece.
+    pub(super) fn in_pieces<P: Sync, T: Send, E: From<Error>>(
         &self,
-        parts: &[P],
+        pieces: &[P],
         read: impl Fn(&Report, &P) -> Result<T, Error> + Sync,
         each: &mut impl FnMut(T) -> Result<(), E>,
     ) -> Result<(), E> {
         // A part of a report is made of temporary tables, which no other connection sees.
-        if self.is_part() || parts.len() <= PARTS_MIN {
-            return parts.iter().try_for_each(|part| each(read(self, part)?));
+        if self.is_part() || pieces.len() <= PIECES_MAX_ALONE {
+            return pieces.iter().try_for_each(|piece| each(read(self, piece)?));
         }
         let again = self.again()?;
         let begun = AtomicUsize::new(0);
         thread::scope(|scope| {
-            let (sender, receiver) = sync_channel(PARTS_AHEAD);
+            let (sender, receiver) = sync_channel(PIECES_AHEAD);
             let (next, read) = (|| begun.fetch_add(1, Ordering::Relaxed), &read);
             scope.spawn(move || {
                 loop {
                     let number = next();
-                    let Some(part) = parts.get(number) else { return };
+                    let Some(piece) = pieces.get(number) else { return };
                     // Nobody receives any more once there was a failure.
-                    if sender.send((number, read(&again, part))).is_err() {
+                    if sender.send((number, read(&again, piece))).is_err() {
                         return;
                     }
                 }
             });
             let mut waiting = BTreeMap::new();
-            for due in 0..parts.len() {
+            for due in 0..pieces.len() {
                 let rows = loop {
                     waiting.extend(receiver.try_iter());
                     if let Some(rows) = waiting.remove(&due) {
                         break rows?;
                     }
-                    let own = if waiting.len() < PARTS_AHEAD { next() } else { parts.len() };
-                    waiting.extend(match parts.get(own) {
-                        Some(part) => Some((own, read(self, part))),
-                        None => Some(receiver.recv().expect("the other thread sends every part that it begins")),
+                    let own = if waiting.len() < PIECES_AHEAD { next() } else { pieces.len() };
+                    waiting.extend(match pieces.get(own) {
+                        Some(piece) => Some((own, read(self, piece))),
+                        None => Some(receiver.recv().expect("the other thread sends every piece that it begins")),
                     });
                 };
                 each(rows)?;
@@ -121,7 +121,7 @@ pub(super) mod tests {
         Report::open(&path).unwrap()
     }
 
-    /// The rows until the end or the first failure, the outcome, and the number of threads that read. Reading the first part waits until so
+    /// The rows until the end or the first failure, the outcome, and the number of threads that read. Reading the first piece waits until so
     /// many threads read.
     fn read_until(report: &Report, numbers: Range<i64>, fails_at: i64, threads: usize) -> (Vec<i64>, bool, usize) {
         let readers: Mutex<HashSet<ThreadId>> = Mutex::default();
@@ -136,7 +136,7 @@ pub(super) mod tests {
                 false => Ok(block.clone()),
             }
         };
-        let outcome = report.in_parts(&blocks(numbers.clone()), read, &mut |block| {
+        let outcome = report.in_pieces(&blocks(numbers.clone()), read, &mut |block| {
             rows.extend(block);
             Ok::<_, Error>(())
         });
@@ -171,7 +171,7 @@ pub(super) mod tests {
             assert!(!is_complete && rows.into_iter().eq(0..fails_at / 256 * 256), "{fails_at}");
         }
         let mut left = 7;
-        let outcome = report.in_parts(&blocks(0..5000), |_, block| Ok(block.clone()), &mut |_: Range<i64>| {
+        let outcome = report.in_pieces(&blocks(0..5000), |_, block| Ok(block.clone()), &mut |_: Range<i64>| {
             left -= 1;
             if left == 0 { Err(Error::Invalid("no room".to_owned())) } else { Ok(()) }
         });

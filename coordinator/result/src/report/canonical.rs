@@ -7,7 +7,7 @@ use std::path::Path;
 use serde::Serialize;
 use serde_json::Value;
 
-use super::sets::SetPart;
+use super::sets::SetPiece;
 use super::{ClusterSection, IdenticalSet, Order, Report, SCHEMA, ScanSection};
 use crate::error::Error;
 
@@ -88,7 +88,7 @@ impl Report {
                 report.clusters_in(view, block.clone(), |row| rows.cluster(row, path))?;
                 Ok(rows)
             };
-            self.in_parts(&self.cluster_blocks(view)?, read, &mut |rows| out.rows(&mut list, &rows, each))?;
+            self.in_pieces(&self.cluster_blocks(view)?, read, &mut |rows| out.rows(&mut list, &rows, each))?;
         }
         out.text("],\"folders\":[");
         list = List::new(LongList::Folders);
@@ -100,12 +100,12 @@ impl Report {
         }
         out.text(",\"identical\":[");
         list = List::new(LongList::Identical);
-        let read = |report: &Report, part: &SetPart| {
+        let read = |report: &Report, piece: &SetPiece| {
             let mut rows = Rows::default();
-            report.identical_in(part, &mut |row| rows.identical(row, path))?;
+            report.identical_in(piece, &mut |row| rows.identical(row, path))?;
             Ok(rows)
         };
-        self.in_parts(&self.identical_parts()?, read, &mut |rows| out.rows(&mut list, &rows, each))?;
+        self.in_pieces(&self.identical_pieces()?, read, &mut |rows| out.rows(&mut list, &rows, each))?;
         self.messages_where("", &mut |row| {
             let mut rows = Rows::default();
             rows.identical(row, path)?;

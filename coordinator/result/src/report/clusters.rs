@@ -40,10 +40,10 @@ impl Report {
             })?;
             Ok(clusters)
         };
-        self.in_parts(&self.cluster_blocks(view)?, read, &mut |clusters| clusters.into_iter().try_for_each(&mut each))
+        self.in_pieces(&self.cluster_blocks(view)?, read, &mut |clusters| clusters.into_iter().try_for_each(&mut each))
     }
 
-    /// The numbers of the clusters of a view.
+    /// The numbers of the clusters of a view, in blocks.
     pub(super) fn cluster_blocks(&self, view: usize) -> Result<Vec<Range<i64>>, Error> {
         Ok(blocks(self.numbers(&format!("SELECT min(id), max(id) FROM cluster WHERE layer = {view}"))?))
     }

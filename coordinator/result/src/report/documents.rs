@@ -1,8 +1,9 @@
 //! The documents of a result with what became of them: all, those at one site, or at one site as against another; and what
 //! could not be read.
 
-use rusqlite::{OptionalExtension as _, Row};
 use std::collections::{HashMap, HashSet};
+
+use rusqlite::{OptionalExtension as _, Row};
 
 use super::{
     DocumentSection, Fate, FatePartner, PartnerRow, Ratio, Report, UnreadSection, hex, is_recognised, path_of, time,

@@ -9,75 +9,94 @@ use super::blocks::blocks;
 use super::{IdenticalSet, IdenticalTotals, Located, Report, hex, located, path_of, time};
 use crate::error::Error;
 
-/// A part of the list of identical sets.
-pub(super) enum SetPart {
-    /// The packed sets of the block with this number.
+/// A piece of the list of identical sets.
+pub(super) enum SetPiece {
+    /// The packed sets of the block that begins with the set of this number.
     Packed(i64),
     /// The sets with these numbers.
     Numbers(Range<i64>),
+}
+
+/// A block of packed sets.
+struct PackedBlock {
+    bytes: Vec<u8>,
+    numbers: Range<i64>,
+    /// True if a list says more of one of its sets than is packed.
+    says_more: bool,
 }
 
 impl Report {
     /// The identical sets: those of the same bytes, whose copies waste most of them first, then those of the same text, then
     /// those that are the same message.
     pub fn identical<E: From<Error>>(&self, mut each: impl FnMut(IdenticalSet) -> Result<(), E>) -> Result<(), E> {
-        let read = |report: &Report, part: &SetPart| {
+        let read = |report: &Report, piece: &SetPiece| {
             let mut sets = Vec::new();
-            report.identical_in(part, &mut |set| {
+            report.identical_in(piece, &mut |set| {
                 sets.push(set);
                 Ok(())
             })?;
             Ok(sets)
         };
-        self.in_parts(&self.identical_parts()?, read, &mut |sets| sets.into_iter().try_for_each(&mut each))?;
+        self.in_pieces(&self.identical_pieces()?, read, &mut |sets| sets.into_iter().try_for_each(&mut each))?;
         self.messages_where("", &mut each)
     }
 
-    /// The sets of the same bytes and of the same text, in parts.
-    pub(super) fn identical_parts(&self) -> Result<Vec<SetPart>, Error> {
-        let numbers = self.numbers("SELECT min(identical), max(identical) FROM content WHERE identical IS NOT NULL")?;
-        // A part of a report has a choice of the sets, and packed they are all.
+    /// The sets of the same bytes and of the same text, in pieces.
+    pub(super) fn identical_pieces(&self) -> Result<Vec<SetPiece>, Error> {
+        let mut others =
+            self.numbers("SELECT min(identical), max(identical) FROM content WHERE identical IS NOT NULL")?;
+        // A slice or a choice of a report has some of the sets, and packed they are all.
         let packed: Vec<i64> = match self.is_part() {
             true => Vec::new(),
             false => self.collect("SELECT first FROM packed_sets ORDER BY first", |row| row.get(0))?,
         };
-        let mut others = numbers;
         if let Some(last) = packed.last() {
-            self.packed(*last, |set| {
-                others.start = i64::try_from(set.number).map_or(others.end, |number| number + 1);
-                Ok::<_, Error>(())
-            })?;
+            others.start = self.packed(*last)?.numbers.end;
         }
-        let others = blocks(others).into_iter().map(SetPart::Numbers);
-        Ok(packed.into_iter().map(SetPart::Packed).chain(others).collect())
+        let others = blocks(others).into_iter().map(SetPiece::Numbers);
+        Ok(packed.into_iter().map(SetPiece::Packed).chain(others).collect())
     }
 
-    /// The sets of a part.
+    /// The sets of a piece.
     pub(super) fn identical_in(
         &self,
-        part: &SetPart,
+        piece: &SetPiece,
         each: &mut impl FnMut(IdenticalSet) -> Result<(), Error>,
     ) -> Result<(), Error> {
-        let number =
-            |numbers: &Range<i64>| format!("c.identical >= {} AND c.identical < {}", numbers.start, numbers.end);
-        match part {
-            SetPart::Numbers(numbers) => self.identical_where(&number(numbers), each),
-            SetPart::Packed(first) => self.packed(*first, |set| match set.says_more {
-                true => self.identical_where(&format!("c.identical = {}", set.number), each),
-                false => each(self.unpacked(set)?),
-            }),
-        }
+        let numbers = match piece {
+            SetPiece::Numbers(numbers) => numbers.clone(),
+            SetPiece::Packed(first) => {
+                let PackedBlock { bytes, numbers, says_more } = self.packed(*first)?;
+                if !says_more {
+                    let (mut set, mut rest) = (PackedSet::default(), bytes.as_slice());
+                    while self.unpack(&mut set, &mut rest)? {
+                        each(self.unpacked(&set)?)?;
+                    }
+                    return Ok(());
+                }
+                numbers
+            }
+        };
+        self.identical_where(&format!("c.identical >= {} AND c.identical < {}", numbers.start, numbers.end), each)
     }
 
-    /// Unpacks the sets of a block, one after the other.
-    fn packed<E: From<Error>>(&self, first: i64, mut each: impl FnMut(&PackedSet) -> Result<(), E>) -> Result<(), E> {
-        let block: Vec<u8> =
+    /// The block of packed sets that begins with the set of this number: it has some, and their numbers ascend.
+    fn packed(&self, first: i64) -> Result<PackedBlock, Error> {
+        let bytes: Vec<u8> =
             self.one(&format!("SELECT block FROM packed_sets WHERE first = {first}"), |row| row.get(0))?;
-        let (mut set, mut rest) = (PackedSet::default(), block.as_slice());
-        while set.unpack(&mut rest).map_err(|damaged| self.damaged(damaged))? {
-            each(&set)?;
+        let mut block = PackedBlock { bytes, numbers: first..first, says_more: false };
+        let (mut set, mut rest) = (PackedSet::default(), block.bytes.as_slice());
+        while self.unpack(&mut set, &mut rest)? {
+            let number = i64::try_from(set.number).ok().filter(|number| *number >= block.numbers.end);
+            let end = number.and_then(|number| number.checked_add(1));
+            block.numbers.end = end.ok_or_else(|| self.damaged(Damaged))?;
+            block.says_more |= set.says_more;
         }
-        Ok(())
+        if block.numbers.is_empty() { Err(self.damaged(Damaged)) } else { Ok(block) }
+    }
+
+    fn unpack(&self, set: &mut PackedSet, rest: &mut &[u8]) -> Result<bool, Error> {
+        set.unpack(rest).map_err(|damaged| self.damaged(damaged))
     }
 
     fn damaged(&self, damaged: Damaged) -> Error {
@@ -225,5 +244,53 @@ impl Report {
         })?);
         totals.retain(|totals| totals.sets > 0);
         Ok(totals)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use rusqlite::params;
+
+    use super::super::blocks::tests::report_with;
+    use super::*;
+
+    /// The pieces of a list of five sets, of which these numbers are in one packed block, that begins with `first`.
+    fn pieces(first: i64, numbers: &[u64]) -> Result<Vec<SetPiece>, Error> {
+        let folder = tempfile::tempdir().unwrap();
+        let mut block = Vec::new();
+        numbers.iter().for_each(|number| PackedSet::new(*number, [0; 16], 1).pack(&mut block));
+        let report = report_with(folder.path(), |connection| {
+            let tables = "CREATE TABLE content (identical); CREATE TABLE packed_sets (first, block);
+                          INSERT INTO content VALUES (0), (1), (2), (3), (4)";
+            connection.execute_batch(tables).unwrap();
+            connection.execute("INSERT INTO packed_sets VALUES (?,?)", params![first, block]).unwrap();
+        });
+        report.identical_pieces()
+    }
+
+    #[test]
+    fn sets_are_read_packed_and_those_after_them_by_their_numbers() {
+        for (numbers, others) in [(vec![0, 1, 2], Some(3..5)), (vec![0, 1, 2, 3, 4], None), (vec![0, 3], Some(4..5))] {
+            let found = pieces(0, &numbers).unwrap();
+            let expected = others.map(|others| format!("{others:?}"));
+            let found: Vec<Option<String>> = found
+                .into_iter()
+                .map(|piece| match piece {
+                    SetPiece::Packed(first) => (first > 0).then(|| first.to_string()),
+                    SetPiece::Numbers(numbers) => Some(format!("{numbers:?}")),
+                })
+                .collect();
+            assert_eq!(found, [None].into_iter().chain(expected.map(Some)).collect::<Vec<_>>(), "{numbers:?}");
+        }
+    }
+
+    #[test]
+    fn a_block_that_is_empty_or_whose_numbers_do_not_ascend_is_damaged() {
+        for (first, numbers) in [(0, vec![]), (1, vec![0, 1]), (0, vec![0, 0]), (0, vec![0, 3, 2])] {
+            assert!(matches!(pieces(first, &numbers), Err(Error::Corrupt { .. })), "{first} {numbers:?}");
+        }
+        for largest in [i64::MAX.cast_unsigned(), u64::MAX] {
+            assert!(matches!(pieces(0, &[0, largest]), Err(Error::Corrupt { .. })), "{largest}");
+        }
     }
 }

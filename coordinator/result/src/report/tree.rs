@@ -120,7 +120,7 @@ impl Report {
 
     /// The numbers of the documents below a folder of a repository. Documents are numbered in the order of their repositories and paths, so that
     /// they stand next to each other: nobody looks through all documents for those of each folder.
-    pub(super) fn numbers_below(&self, root: i64, folder: &[u8]) -> Result<Range<i64>, Error> {
+    fn numbers_below(&self, root: i64, folder: &[u8]) -> Result<Range<i64>, Error> {
         // The first path after all that begin with the folder: its last byte is one more.
         let after = match folder.iter().rposition(|byte| *byte < u8::MAX) {
             None => (root + 1, Vec::new()),
