@@ -3,7 +3,6 @@
 use rusqlite::{Connection, params};
 
 use super::document_rows::DocumentRows;
-use super::documents::DocumentColumns;
 use crate::findings::Status;
 
 /// The counts of both repositories; nothing is counted if there are not two.
@@ -29,16 +28,16 @@ impl Changes {
         Changes { roots: is_compared.then(Default::default), is_alone }
     }
 
-    /// Counts a document by its status, and by the columns of the row that has its partner to show.
-    pub(super) fn add(&mut self, (root, first): (u16, usize), status: Status, shown: &DocumentColumns) {
+    /// Counts a document by its status, and by the partner that it shows: whether that is at the same place, and how they are related.
+    pub(super) fn add(&mut self, (root, first): (u16, usize), status: Status, partner: Option<(bool, &str)>) {
         let Some(roots) = &mut self.roots else { return };
         let change = &mut roots[usize::from(root)];
-        match (shown.partner_in_place, shown.partner_relation) {
-            (Some(true), Some("identical")) => change.same += 1,
-            (Some(true), _) => change.changed += 1,
-            (Some(false), _) => change.moved += 1,
-            (None, _) if has_nothing(status) => {}
-            (None, _) => {
+        match partner {
+            Some((true, "identical")) => change.same += 1,
+            Some((true, _)) => change.changed += 1,
+            Some((false, _)) => change.moved += 1,
+            None if has_nothing(status) => {}
+            None => {
                 change.only_here += 1;
                 self.is_alone[first] = true;
             }

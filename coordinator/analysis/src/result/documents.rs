@@ -74,7 +74,7 @@ impl Writer {
                 let row = &documents.rows[number];
                 let found = DocumentColumns::of(number, layers, documents);
                 if number == first + deciding {
-                    changes.add((row.root, first), status, &found);
+                    changes.add((row.root, first), status, found.partner_in_place.zip(found.partner_relation));
                 }
                 insert.execute(params![
                     number,
