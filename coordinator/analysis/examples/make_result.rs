@@ -270,7 +270,7 @@ fn write_documents(out: &Connection, contents: &[Content], documents: &[Document
     Ok(())
 }
 
-/// What became of the documents of two repositories.
+/// Counts the documents of each of two repositories that are the same, changed or moved at the other, or only in one.
 const CHANGES: &str = "
   INSERT INTO change SELECT root, sum(coalesce(partner_in_place AND partner_relation = 'identical', 0)),
       sum(coalesce(partner_in_place AND partner_relation <> 'identical', 0)), sum(coalesce(NOT partner_in_place, 0)),

@@ -1,4 +1,5 @@
-//! What a result has twice: the identical sets as rows and packed, and what became of documents as columns and as counts.
+//! A result stores two things twice, and both copies agree: the identical sets as rows and packed, and the changes of documents in their
+//! rows and as counts.
 
 use std::path::{Path, PathBuf};
 

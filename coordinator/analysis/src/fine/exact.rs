@@ -53,7 +53,7 @@ pub(crate) struct ExactSite {
 /// By the number of a site, the reason why it gave no answer to an earlier request of this scan.
 pub(super) type Failures = BTreeMap<u16, FineFailure>;
 
-/// What sites counted, and the sites that were asked.
+/// The counts of the sites, and the sites that were asked.
 pub(super) type Counted = (Answers, Vec<ExactSite>);
 
 impl Task<'_> {

@@ -1,4 +1,5 @@
-//! What became of the documents of each of two repositories at the other, counted while their rows are written.
+//! Counts the documents of each of two repositories that are the same, changed or moved at the other, or only in one, while their rows are
+//! written.
 
 use rusqlite::{Connection, params};
 

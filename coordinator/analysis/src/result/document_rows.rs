@@ -192,21 +192,12 @@ impl DocumentRow<'_> {
 
     /// Number of bytes that it has under this view.
     pub(super) fn size_bytes(&self, layers: &[Layered]) -> u64 {
-        match self.what {
-            What::Document(place) => {
-                let frozen = &layers[usize::from(self.layer)].frozen;
-                frozen.contents[frozen.documents[place as usize].content.0 as usize].size_bytes
-            }
-            What::Bare(_) => 0,
-        }
+        self.content(layers).map_or(0, |content| content.size_bytes)
     }
 
     /// The time of its last modification; 0 where it has no content under this view.
     pub(super) fn modified(&self, layers: &[Layered]) -> i64 {
-        match self.what {
-            What::Document(place) => layers[usize::from(self.layer)].frozen.documents[place as usize].modified,
-            What::Bare(_) => 0,
-        }
+        self.document(layers).map_or(0, |document| document.modified)
     }
 
     /// The EDRM Message ID Hash of a message.

@@ -33,7 +33,7 @@ CREATE TABLE status (
   documents INTEGER NOT NULL
 );
 
--- Of two repositories, what became of the documents of each at the other.
+-- Of two repositories, the documents of each that are the same, changed or moved at the other, or missing there.
 CREATE TABLE change (
   root INTEGER NOT NULL REFERENCES root,
   same INTEGER NOT NULL,              -- documents with equal content at the same place
