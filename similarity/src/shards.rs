@@ -183,6 +183,27 @@ impl RunShards {
         Ok(())
     }
 
+    /// Visits all postings of a shard run after run, in each by ascending tag: whoever needs those of a content, which are mostly in one run,
+    /// waits for no merge.
+    ///
+    /// # Errors
+    ///
+    /// Errors of reading, and whatever `visit` returns.
+    pub fn visit_runs(&self, shard: u32, visit: &mut dyn FnMut(Posting) -> Result<(), Error>) -> Result<(), Error> {
+        for mut stream in self.streams(shard)? {
+            let mut templates = self.templates_of(shard);
+            let mut next = stream.tag()?;
+            while let Some(tag) = next {
+                while templates.first().is_some_and(|template| *template < tag) {
+                    templates = &templates[1..];
+                }
+                let template = templates.first() == Some(&tag);
+                next = stream.drain_tag(tag, template, &mut |posting| visit(posting))?;
+            }
+        }
+        Ok(())
+    }
+
     /// The tags of a shard that are declared boilerplate.
     fn templates_of(&self, shard: u32) -> &[Tag] {
         let place = |shard: u32| self.templates.partition_point(|tag| u32::from(tag.0[0]) < shard);
@@ -208,13 +229,14 @@ impl Shards for RunShards {
         let mut next = BinaryHeap::with_capacity(streams.len());
         for (stream, place) in streams.iter_mut().zip(0..) {
             if let Some(tag) = stream.tag()? {
-                next.push(Reverse((tag, place)));
+                next.push(Reverse((number_of(tag), place)));
             }
         }
         let mut templates = self.templates_of(shard);
         let mut slice = Vec::with_capacity(SLICE_POSTINGS);
         while let Some(mut least) = next.peek_mut() {
-            let Reverse((tag, stream)) = *least;
+            let Reverse((number, stream)) = *least;
+            let tag = Tag(number.to_be_bytes());
             // Both ascend, so tags that were passed need no second look.
             while templates.first().is_some_and(|template| *template < tag) {
                 templates = &templates[1..];
@@ -229,7 +251,7 @@ impl Shards for RunShards {
                 Ok(())
             });
             match after? {
-                Some(tag) => *least = Reverse((tag, stream)),
+                Some(tag) => *least = Reverse((number_of(tag), stream)),
                 None => {
                     std::collections::binary_heap::PeekMut::pop(least);
                 }
@@ -237,6 +259,11 @@ impl Shards for RunShards {
         }
         if slice.is_empty() { Ok(()) } else { visit(&slice) }
     }
+}
+
+/// The number with the order of its tag: numbers are compared at once, and bytes by a call.
+fn number_of(tag: Tag) -> u128 {
+    u128::from_be_bytes(tag.0)
 }
 
 /// The records of one run and shard, as the merge reads them.
@@ -382,6 +409,21 @@ mod tests {
             .map(|posting| Posting { template: posting.template || declared.contains(&posting.tag), ..*posting })
             .collect();
         assert_eq!(all(&shards), expected);
+        let mut run_after_run = Vec::new();
+        for shard in 0..SHARDS {
+            let first = run_after_run.len();
+            shards.visit_runs(shard, &mut |posting| Ok(run_after_run.push(posting))).unwrap();
+            // In this test the remainder of a content's number is that of its run.
+            let run_and_tag = |posting: &Posting| (posting.content.0 % 3, posting.tag);
+            assert!(run_after_run[first..].is_sorted_by_key(run_and_tag));
+        }
+        let in_order = |postings: &[Posting]| {
+            let mut postings: Vec<_> =
+                postings.iter().map(|p| (p.tag, p.content, p.template, p.length_bytes)).collect();
+            postings.sort_unstable();
+            postings
+        };
+        assert_eq!(in_order(&run_after_run), in_order(&expected));
         let mut visited = Vec::new();
         shards
             .visit_tags(&declared, &mut |tag, postings| {

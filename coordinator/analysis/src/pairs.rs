@@ -191,18 +191,18 @@ impl Blocks {
 }
 
 impl Held {
-    /// Reads the features of contents, which ascend, several shards at the same time. Shard after shard tags ascend, and so do each content's.
+    /// Reads the features of contents, which ascend, several shards at the same time. Shard after shard tags ascend, and so do each content's in a
+    /// run.
     fn read(task: &Task<'_>, contents: Vec<u32>) -> Result<Held, Error> {
         let frozen = task.subject.frozen;
         let contents = Numbered::of(contents);
         let mut features: Vec<Vec<Feature>> = vec![Vec::new(); contents.contents.len()];
         let read = |found: &mut Vec<(u32, Vec<(usize, Feature)>)>, shard: &u32| {
             let mut of_shard = Vec::new();
-            frozen.shards.visit(*shard, &mut |postings| {
-                of_shard.extend(postings.iter().filter(|posting| !posting.template).filter_map(|posting| {
-                    let feature = Feature { tag: posting.tag, weight: posting.length_bytes };
-                    Some((contents.place(posting.content.0)?, feature))
-                }));
+            frozen.shards.visit_runs(*shard, &mut |posting| {
+                if let Some(place) = contents.place(posting.content.0).filter(|_| !posting.template) {
+                    of_shard.push((place, Feature { tag: posting.tag, weight: posting.length_bytes }));
+                }
                 Ok::<(), EngineError>(())
             })?;
             found.push((*shard, of_shard));
@@ -220,6 +220,10 @@ impl Held {
                 }
                 of_content.push(feature);
             }
+        }
+        // A content that came in parts may be in several runs.
+        for of_content in features.iter_mut().filter(|features| !features.is_sorted_by_key(|feature| feature.tag)) {
+            of_content.sort_by_key(|feature| feature.tag);
         }
         Ok(Held { contents, features })
     }

@@ -15,8 +15,10 @@ pub(super) const VERSION: u32 = 1;
 pub(super) const TABLE_ENTRIES: usize = SHARDS as usize + 1;
 pub(super) const HEADER_BYTES: usize = 8 + 4 + 4 + 8 + TABLE_ENTRIES * 8 + CHECKSUM_BYTES;
 pub(super) const RECORD_BYTES: usize = 24;
-/// Small enough that a merge of hundreds of runs holds only megabytes, large enough that checksums cost nothing.
+/// Records of a block, of which the last one of a shard may have fewer: nobody who reads a shard reads of another. Small enough that a merge of
+/// hundreds of runs holds only megabytes, large enough that checksums cost little.
 pub(super) const BLOCK_RECORDS: u32 = 1024;
+#[cfg(test)]
 pub(super) const BLOCK_BYTES: usize = BLOCK_RECORDS as usize * RECORD_BYTES + CHECKSUM_BYTES;
 pub(super) const TEMPLATE_BIT: u32 = 1 << 31;
 
@@ -43,6 +45,16 @@ impl RunRecord {
 /// Number of the first record of each shard, and the end.
 pub(super) fn shard_starts(sorted: &[RunRecord]) -> Vec<u64> {
     (0..=SHARDS).map(|shard| sorted.partition_point(|r| u32::from(r.tag.0[0]) < shard) as u64).collect()
+}
+
+/// Number of the first block of each shard, and the end, of a run with this table of records.
+pub(super) fn block_starts(shard_starts: &[u64]) -> Vec<u64> {
+    let blocks = shard_starts.windows(2).map(|two| (two[1] - two[0]).div_ceil(BLOCK_RECORDS.into()));
+    let ends = blocks.scan(0, |end, blocks| {
+        *end += blocks;
+        Some(*end)
+    });
+    [0].into_iter().chain(ends).collect()
 }
 
 pub(super) fn encode_header(starts: &[u64]) -> (Vec<u8>, Checksum) {

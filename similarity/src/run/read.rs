@@ -7,7 +7,7 @@ use std::path::{Path, PathBuf};
 use cognate_fingerprint::Tag;
 
 use super::format::{
-    BLOCK_BYTES, BLOCK_RECORDS, HEADER_BYTES, MAGIC, RECORD_BYTES, RunRecord, TABLE_ENTRIES, VERSION, block_checksum,
+    BLOCK_RECORDS, HEADER_BYTES, MAGIC, RECORD_BYTES, RunRecord, TABLE_ENTRIES, VERSION, block_checksum, block_starts,
     corrupt, decode_record, long_word, word,
 };
 use crate::checksum::{CHECKSUM_BYTES, Checksum, checksum};
@@ -19,6 +19,7 @@ pub struct Run {
     path: PathBuf,
     records: u64,
     pub(super) shard_starts: Vec<u64>,
+    block_starts: Vec<u64>,
     header_sum: Checksum,
 }
 
@@ -57,26 +58,28 @@ impl Run {
     /// If the file cannot be opened.
     pub fn shard(&self, shard: u32) -> Result<RunReader, Error> {
         let shard = shard as usize;
-        let (next, end) = (self.shard_starts[shard], self.shard_starts[shard + 1]);
+        let (start, end) = (self.shard_starts[shard], self.shard_starts[shard + 1]);
+        let first_block = self.block_starts[shard];
         let mut reader = RunReader {
             file: None,
             path: self.path.clone(),
             header_sum: self.header_sum,
-            records: self.records,
-            next,
-            end,
+            place: HEADER_BYTES as u64 + start * RECORD_BYTES as u64 + first_block * CHECKSUM_BYTES as u64,
+            first_block,
+            next: 0,
+            end: end - start,
             file_block: u64::MAX,
             block: Vec::new(),
             block_start: 0,
         };
-        if next < end {
+        if reader.end > 0 {
             reader.file = Some(File::open(&self.path).map_err(Error::io("open", &self.path))?);
         }
         Ok(reader)
     }
 
     fn file_bytes(&self) -> u64 {
-        let blocks = self.records.div_ceil(u64::from(BLOCK_RECORDS));
+        let blocks = self.block_starts[TABLE_ENTRIES - 1];
         HEADER_BYTES as u64 + self.records * RECORD_BYTES as u64 + blocks * CHECKSUM_BYTES as u64
     }
 }
@@ -110,7 +113,8 @@ fn decode_header(path: &Path, header: &[u8]) -> Result<Run, Error> {
     if !usable {
         return Err(corrupt(path, "its header contradicts itself"));
     }
-    Ok(Run { path: path.to_owned(), records, shard_starts, header_sum: expected })
+    let block_starts = block_starts(&shard_starts);
+    Ok(Run { path: path.to_owned(), records, shard_starts, block_starts, header_sum: expected })
 }
 
 /// The records of one shard of a run, in order, one block in memory at a time.
@@ -120,11 +124,13 @@ pub struct RunReader {
     file: Option<File>,
     path: PathBuf,
     header_sum: Checksum,
-    records: u64,
-    /// Number of the next record, and of the one after the shard's last.
+    /// The place of the shard in the file, and the number of its first block among those of the run.
+    place: u64,
+    first_block: u64,
+    /// The next record, counted from the shard's first, and the number of all.
     next: u64,
     end: u64,
-    /// The block at which the file's position is.
+    /// The block at which the file's position is, counted like this too.
     file_block: u64,
     /// The checked bytes of the block that was read last, and the number of its first record.
     block: Vec<u8>,
@@ -204,17 +210,18 @@ impl RunReader {
         // Until the block is checked there is none, and where the file is then nobody knows: nobody may read it after the error.
         let mut block = std::mem::take(&mut self.block);
         if std::mem::replace(&mut self.file_block, u64::MAX) != number {
-            let place = HEADER_BYTES as u64 + number * BLOCK_BYTES as u64;
+            let per_block = u64::from(BLOCK_RECORDS) * RECORD_BYTES as u64 + CHECKSUM_BYTES as u64;
+            let place = self.place + number * per_block;
             file.seek(SeekFrom::Start(place)).map_err(Error::io("read", &self.path))?;
         }
         self.block_start = number * u64::from(BLOCK_RECORDS);
-        let left = self.records - self.block_start;
+        let left = self.end - self.block_start;
         let records = left.min(u64::from(BLOCK_RECORDS));
         let records = usize::try_from(records).expect("a block holds a thousand records");
         block.resize(records * RECORD_BYTES + CHECKSUM_BYTES, 0);
         file.read_exact(&mut block).map_err(Error::io("read", &self.path))?;
         let sum = block.split_off(records * RECORD_BYTES);
-        if sum != block_checksum(&self.header_sum, number, &block) {
+        if sum != block_checksum(&self.header_sum, self.first_block + number, &block) {
             return Err(corrupt(&self.path, "the checksum of a block does not match"));
         }
         self.block = block;

@@ -173,7 +173,7 @@ fn a_damaged_run_is_not_merged() {
 fn a_tag_is_found_at_any_place() {
     let folder = tempfile::tempdir().unwrap();
     let path = folder.path().join("wanted.run");
-    // Shard 3 begins and ends within blocks; every tag but the odd ones occurs, some thousand times.
+    // Other shards are before and after shard 3; every tag but the odd ones occurs, some thousand times.
     let mut records: Vec<_> = (0..500).map(|ordinal| record(2, ordinal)).collect();
     let tag = |number: u16| {
         let mut tag = [0; 16];

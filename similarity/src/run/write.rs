@@ -7,10 +7,10 @@ use std::path::Path;
 use cognate_durable::whole::{Draft, PUBLIC};
 
 use super::format::{
-    BLOCK_BYTES, BLOCK_RECORDS, RECORD_BYTES, RunRecord, TABLE_ENTRIES, TEMPLATE_BIT, block_checksum, encode_header,
-    encode_record, shard_starts,
+    BLOCK_RECORDS, RECORD_BYTES, RunRecord, TABLE_ENTRIES, TEMPLATE_BIT, block_checksum, encode_header, encode_record,
+    shard_starts,
 };
-use crate::checksum::Checksum;
+use crate::checksum::{CHECKSUM_BYTES, Checksum};
 use crate::error::Error;
 
 /// Options of writing a run.
@@ -67,21 +67,31 @@ pub(super) struct BlockWriter<'a> {
     block: Vec<u8>,
     blocks: u64,
     file_bytes: u64,
+    records: u64,
+    /// The ends of the shards, from that of the last record on.
+    shard_ends: &'a [u64],
 }
 
-impl BlockWriter<'_> {
-    fn create<'a>(path: &'a Path, file: File, starts: &[u64]) -> Result<BlockWriter<'a>, Error> {
+impl<'a> BlockWriter<'a> {
+    fn create(path: &'a Path, file: File, starts: &'a [u64]) -> Result<BlockWriter<'a>, Error> {
         let (header, header_sum) = encode_header(starts);
         let file = BufWriter::with_capacity(1 << 18, file);
-        let block = Vec::with_capacity(BLOCK_BYTES);
-        let mut blocks = BlockWriter { path, file, header_sum, block, blocks: 0, file_bytes: 0 };
+        let block = Vec::with_capacity(BLOCK_RECORDS as usize * RECORD_BYTES + CHECKSUM_BYTES);
+        let shard_ends = &starts[1..];
+        let mut blocks =
+            BlockWriter { path, file, header_sum, block, blocks: 0, file_bytes: 0, records: 0, shard_ends };
         blocks.write(&header)?;
         Ok(blocks)
     }
 
     pub(super) fn push(&mut self, record: &RunRecord) -> Result<(), Error> {
+        while self.shard_ends.first().is_some_and(|end| *end <= self.records) {
+            self.shard_ends = &self.shard_ends[1..];
+        }
         encode_record(record, &mut self.block);
-        if self.block.len() == BLOCK_RECORDS as usize * RECORD_BYTES { self.end_block() } else { Ok(()) }
+        self.records += 1;
+        let is_full = self.block.len() == BLOCK_RECORDS as usize * RECORD_BYTES;
+        if is_full || self.shard_ends.first() == Some(&self.records) { self.end_block() } else { Ok(()) }
     }
 
     fn end_block(&mut self) -> Result<(), Error> {
@@ -102,9 +112,6 @@ impl BlockWriter<'_> {
 
     /// Ends the file and returns its size.
     fn finish(mut self) -> Result<u64, Error> {
-        if !self.block.is_empty() {
-            self.end_block()?;
-        }
         self.file.flush().map_err(Error::io("write", self.path))?;
         Ok(self.file_bytes)
     }
