@@ -71,6 +71,31 @@ impl Cutter {
     }
 }
 
+/// Several contents with their chunks.
+#[derive(Default, Debug)]
+pub struct Contents {
+    contents: Vec<Content>,
+    /// Those of the first content, then those of the second, and so on.
+    chunks: Vec<Chunk>,
+}
+
+impl Contents {
+    /// Each content with its chunks, in the order of the documents.
+    pub fn iter(&self) -> impl Iterator<Item = (Content, &[Chunk])> {
+        let mut rest = &self.chunks[..];
+        self.contents.iter().map(move |content| {
+            let count = usize::try_from(content.chunk_count).expect("these chunks are in memory");
+            (*content, rest.split_off(..count).expect("all chunks are there"))
+        })
+    }
+
+    /// Adds a content with its chunks.
+    pub(crate) fn push(&mut self, content: Content, chunks: impl IntoIterator<Item = Chunk>) {
+        self.contents.push(content);
+        self.chunks.extend(chunks);
+    }
+}
+
 /// Memory that the next document uses again.
 #[derive(Default)]
 struct Memory {
@@ -91,6 +116,8 @@ pub(crate) struct ChunkReader {
     cutter: Cutter,
     tags: ManyHasher,
     content_key: [u8; 32],
+    /// Under the same key, for the lists of many contents at a time.
+    lists: ManyHasher,
     buffer: Vec<u8>,
     memory: Memory,
 }
@@ -104,10 +131,12 @@ impl ChunkReader {
         };
         let chunk_bytes_max = cutter.chunk_bytes_max();
         let buffer_bytes = cutter.lookback_bytes() + chunk_bytes_max + READ_BYTES.max(chunk_bytes_max);
+        let content_key = key.derive("cognate content v1");
         ChunkReader {
             cutter,
             tags: ManyHasher::keyed(key.derive("cognate tag v1")),
-            content_key: key.derive("cognate content v1"),
+            content_key,
+            lists: ManyHasher::keyed(content_key),
             buffer: vec![0; buffer_bytes],
             memory: Memory::default(),
         }
@@ -207,6 +236,48 @@ impl ChunkReader {
         }
     }
 
+    /// Does the same for short documents, all side by side: their chunks fill the lanes that those of one would leave empty.
+    pub(crate) fn slices(&mut self, documents: &[&[u8]]) -> Contents {
+        let (mut cuts, mut counts, mut sketches) = (Vec::new(), Vec::with_capacity(documents.len()), Vec::new());
+        for document in documents {
+            let memory = std::mem::take(&mut self.memory);
+            let mut progress = self.begin(memory);
+            let (mut start, first) = (0, cuts.len());
+            while start < document.len() {
+                start = self.cut(&mut progress, document, start, true, &mut cuts);
+            }
+            counts.push(cuts.len() - first);
+            sketches.push(self.sketch(&progress));
+            self.memory = Memory { candidates: progress.candidates, pending: progress.digest.pending };
+        }
+        let mut tagged = cuts.iter().zip(self.tags.hash_each(&cuts));
+        let (mut chunks, mut rows) = (Vec::with_capacity(cuts.len()), Vec::with_capacity(cuts.len() * LIST_ROW_BYTES));
+        for &count in &counts {
+            let mut offset = 0;
+            for (bytes, hash) in tagged.by_ref().take(count) {
+                let chunk = chunk_of(bytes, hash, offset);
+                offset += u64::from(chunk.length_bytes);
+                put_row(&chunk, &mut rows);
+                chunks.push(chunk);
+            }
+        }
+        let mut rest = &rows[..];
+        let lists: Vec<&[u8]> = counts
+            .iter()
+            .map(|count| rest.split_off(..count * LIST_ROW_BYTES).expect("a row for each chunk"))
+            .collect();
+        let digests = self.lists.hash_each(&lists).into_iter().map(|hash| ContentDigest(first_16(hash)));
+        let contents = documents.iter().zip(digests).zip(counts).zip(sketches).map(
+            |(((document, digest), chunk_count), sketch)| Content {
+                size_bytes: document.len() as u64,
+                chunk_count: chunk_count as u64,
+                digest,
+                sketch,
+            },
+        );
+        Contents { contents: contents.collect(), chunks }
+    }
+
     fn begin(&self, memory: Memory) -> Progress {
         Progress {
             candidates: memory.candidates.cleared(),
@@ -216,25 +287,44 @@ impl ChunkReader {
     }
 
     fn finish(&self, progress: Progress, size_bytes: u64) -> (Content, Memory) {
-        let Progress { candidates, sketching, digest } = progress;
-        let sketch = self.cutter.sketcher().zip(sketching.as_ref());
-        let sketch = sketch.map_or(ContentSketch::NONE, |(sketcher, sketching)| sketcher.finish(sketching));
+        let sketch = self.sketch(&progress);
+        let Progress { candidates, digest, .. } = progress;
         let (content, pending) = digest.finish(size_bytes, sketch);
         (content, Memory { candidates, pending })
     }
 
+    /// The sketch of a document that has been followed to its end.
+    fn sketch(&self, progress: &Progress) -> ContentSketch {
+        let sketch = self.cutter.sketcher().zip(progress.sketching.as_ref());
+        sketch.map_or(ContentSketch::NONE, |(sketcher, sketching)| sketcher.finish(sketching))
+    }
+
     /// The next chunks from `start` on, as many as are tagged at a time; none if no chunk ends in `data`.
-    fn chunks<'a>(&self, progress: &mut Progress, data: &'a [u8], mut start: usize, at_end: bool) -> Vec<&'a [u8]> {
-        let end = data.len().min(start + BYTES_TAGGED_MAX);
+    fn chunks<'a>(&self, progress: &mut Progress, data: &'a [u8], start: usize, at_end: bool) -> Vec<&'a [u8]> {
         // Nearly as many as most documents have; a list that grows is copied several times.
-        let foreseen = 4 * (end - start) / self.cutter.chunk_bytes_max() + 1;
+        let foreseen = 4 * (data.len() - start).min(BYTES_TAGGED_MAX) / self.cutter.chunk_bytes_max() + 1;
         let mut chunks = Vec::with_capacity(foreseen.min(CHUNKS_TAGGED_MAX));
+        self.cut(progress, data, start, at_end, &mut chunks);
+        chunks
+    }
+
+    /// Puts the next chunks from `start` on, as many as are tagged at a time, behind those that are there; returns where they end.
+    fn cut<'a>(
+        &self,
+        progress: &mut Progress,
+        data: &'a [u8],
+        mut start: usize,
+        at_end: bool,
+        chunks: &mut Vec<&'a [u8]>,
+    ) -> usize {
+        let end = data.len().min(start + BYTES_TAGGED_MAX);
+        let chunks_max = chunks.len() + CHUNKS_TAGGED_MAX;
         let Progress { candidates, sketching, .. } = progress;
         let looking = self.cutter.looking_ahead();
         if let Some(finder) = looking {
             candidates.look(finder, data, start, end + self.cutter.chunk_bytes_max(), at_end, sketching.as_mut());
         }
-        while chunks.len() < CHUNKS_TAGGED_MAX && start < end {
+        while chunks.len() < chunks_max && start < end {
             let length = match (&self.cutter, looking) {
                 (_, Some(finder)) => candidates.cut(finder.tttd(), start, at_end && candidates.end() == data.len()),
                 (Cutter::Tttd(finder), None) => finder.tttd().cut(data, start, at_end),
@@ -244,22 +334,27 @@ impl ChunkReader {
             chunks.push(&data[start..start + length]);
             start += length;
         }
-        chunks
+        start
     }
 
     /// Chunks that follow each other from `offset` on, with their tags.
     fn tagged<'a>(&self, chunks: Vec<&'a [u8]>, mut offset: u64) -> impl Iterator<Item = (&'a [u8], Chunk)> + use<'a> {
         let hashes = self.tags.hash_each(&chunks);
         chunks.into_iter().zip(hashes).map(move |(bytes, hash)| {
-            let chunk = Chunk {
-                offset,
-                length_bytes: u32::try_from(bytes.len()).expect("a chunk is at most a few megabytes"),
-                tag: Tag(first_16(hash)),
-                repeated_byte: bytes.iter().all(|byte| *byte == bytes[0]),
-            };
+            let chunk = chunk_of(bytes, hash, offset);
             offset += bytes.len() as u64;
             (bytes, chunk)
         })
+    }
+}
+
+/// The chunk with these bytes and this hash.
+fn chunk_of(bytes: &[u8], hash: [u8; 32], offset: u64) -> Chunk {
+    Chunk {
+        offset,
+        length_bytes: u32::try_from(bytes.len()).expect("a chunk is at most a few megabytes"),
+        tag: Tag(first_16(hash)),
+        repeated_byte: bytes.iter().all(|byte| *byte == bytes[0]),
     }
 }
 
@@ -280,7 +375,16 @@ fn fill(document: &mut impl Read, buffer: &mut [u8], filled: &mut usize) -> io::
     Ok(false)
 }
 
-/// The digest of a list of (tag, length as four little-endian bytes), computed as the list grows.
+/// The bytes of a chunk in the list whose digest is that of the content.
+const LIST_ROW_BYTES: usize = 20;
+
+/// Puts a chunk at the end of such a list: its tag, and its length as four little-endian bytes.
+fn put_row(chunk: &Chunk, list: &mut Vec<u8>) {
+    list.extend_from_slice(&chunk.tag.0);
+    list.extend_from_slice(&chunk.length_bytes.to_le_bytes());
+}
+
+/// The digest of a list of chunks, computed as the list grows.
 struct ListDigest {
     key: [u8; 32],
     /// What was hashed; none as long as all is pending: a state of the hasher has two kilobytes, most lists a tenth of that.
@@ -297,13 +401,12 @@ impl ListDigest {
 
     fn add(&mut self, chunk: &Chunk) {
         // A call of the hasher for each twenty bytes would cost more than the hashing.
-        if self.pending.len() + 20 > PENDING_BYTES_MAX {
+        if self.pending.len() + LIST_ROW_BYTES > PENDING_BYTES_MAX {
             let begin = || Box::new(blake3::Hasher::new_keyed(&self.key));
             self.hasher.get_or_insert_with(begin).update(&self.pending);
             self.pending.clear();
         }
-        self.pending.extend_from_slice(&chunk.tag.0);
-        self.pending.extend_from_slice(&chunk.length_bytes.to_le_bytes());
+        put_row(chunk, &mut self.pending);
         self.chunk_count += 1;
     }
 

@@ -6,7 +6,7 @@ use std::sync::{Mutex, MutexGuard, PoisonError};
 use crate::algorithm::Algorithm;
 use crate::assembly::DocumentReader;
 use crate::chunk::{Chunk, Content, Tag};
-use crate::chunk_reader::ChunkReader;
+use crate::chunk_reader::{ChunkReader, Contents};
 use crate::content_sketch::ContentSketch;
 use crate::feature_reader::FeatureReader;
 use crate::key::Key;
@@ -105,6 +105,20 @@ impl Fingerprinter {
                 content(&signature)
             }
         }
+    }
+
+    /// Does the same for several short documents in memory, all side by side: of a method with chunks, that takes about half the time. The memory
+    /// is that of all their chunks.
+    pub fn slices(&mut self, documents: &[&[u8]]) -> Contents {
+        if let Reader::Chunks(reader) = &mut self.reader {
+            return reader.slices(documents);
+        }
+        let (mut contents, mut chunks) = (Contents::default(), Vec::new());
+        for document in documents {
+            let content = self.slice(document, |chunk| chunks.push(chunk));
+            contents.push(content, chunks.drain(..));
+        }
+        contents
     }
 }
 

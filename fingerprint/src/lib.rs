@@ -75,6 +75,7 @@ pub use agreement::Agreement;
 pub use algorithm::{Algorithm, WindowParameters};
 pub use capabilities::{Capabilities, FeatureKind, Verification};
 pub use chunk::{Chunk, Content, ContentDigest, Tag};
+pub use chunk_reader::Contents;
 pub use content_sketch::{ContentSketch, SKETCH_SLOTS, SKETCH_WINDOW_BYTES};
 pub use estimate::{Estimate, Likeness};
 pub use fine::{

@@ -3,13 +3,15 @@
 //! - [`root`]: the open folder of a repository; the only place that opens documents.
 //! - [`walk`]: the documents below a root.
 //! - [`reader`]: reads one document, as bytes ([`bytes`]) or as text ([`text_reader`], with [`parts`] and [`names`]), into
-//!   an [`outcome`]. Readers share [`tools`]; long lists of chunks go through a [`spool`].
+//!   an [`outcome`]. Readers share [`tools`]; long lists of chunks go through a [`spool`], and short documents wait for each other in a
+//!   [`handful`].
 //! - [`extraction`]: the processes that extract text.
 //! - [`file_class`], [`hashing`], [`states`]: class, hashes and state of a file.
 
 mod bytes;
 pub(crate) mod extraction;
 pub(crate) mod file_class;
+pub(crate) mod handful;
 mod hashing;
 mod holes;
 mod names;

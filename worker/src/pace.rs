@@ -106,13 +106,18 @@ impl Pace {
         !cancelled.load(Ordering::Relaxed)
     }
 
+    /// True if a part of the time is without reading.
+    fn has_rests(&self) -> bool {
+        self.share_of_time < 1.0
+    }
+
     /// Rests after a read of so many bytes that took the time `busy`.
     fn pay(&self, bytes: usize, busy: Duration, cancelled: &AtomicBool) {
         if let Some(bucket) = &self.bucket {
             let debt = bucket.lock().expect("no code panics while it holds this lock").take(bytes, Instant::now());
             rest(debt, cancelled);
         }
-        if self.share_of_time < 1.0 {
+        if self.has_rests() {
             let due = busy.mul_f64((1.0 - self.share_of_time) / self.share_of_time);
             let due = u64::try_from(due.as_nanos()).unwrap_or(u64::MAX);
             let saved = self.rest_ns.fetch_add(due, Ordering::Relaxed).saturating_add(due);
@@ -151,13 +156,13 @@ pub(crate) struct Paced<'a, R> {
     inner: R,
     pace: &'a Pace,
     cancelled: &'a AtomicBool,
-    /// The time of the last rest.
-    since: Instant,
+    /// The time of the last rest, if the site rests.
+    since: Option<Instant>,
 }
 
 impl<'a, R: Read> Paced<'a, R> {
     pub(crate) fn new(inner: R, pace: &'a Pace, cancelled: &'a AtomicBool) -> Paced<'a, R> {
-        Paced { inner, pace, cancelled, since: Instant::now() }
+        Paced { inner, pace, cancelled, since: pace.has_rests().then(Instant::now) }
     }
 }
 
@@ -170,8 +175,8 @@ impl<R: Read> Read for Paced<'_, R> {
         if read > 0 {
             crate::failpoint!("worker.mid_file");
         }
-        self.pace.pay(read, self.since.elapsed(), self.cancelled);
-        self.since = Instant::now();
+        self.pace.pay(read, self.since.map_or(Duration::ZERO, |since| since.elapsed()), self.cancelled);
+        self.since = self.since.map(|_| Instant::now());
         Ok(read)
     }
 }

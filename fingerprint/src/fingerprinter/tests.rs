@@ -38,6 +38,10 @@ fn slice(fingerprinter: &Fingerprinter, document: &[u8]) -> (Vec<Chunk>, Content
     (chunks, content)
 }
 
+fn slices(fingerprinter: &mut Fingerprinter, documents: &[&[u8]]) -> Vec<(Vec<Chunk>, Content)> {
+    fingerprinter.slices(documents).iter().map(|(content, chunks)| (chunks.to_vec(), content)).collect()
+}
+
 /// A reader that fails after some bytes.
 struct Broken<'a>(&'a [u8]);
 
@@ -53,6 +57,25 @@ impl Read for Broken<'_> {
 proptest! {
     // Each case sets up ten methods.
     #![proptest_config(ProptestConfig::with_cases(24))]
+
+    #[test]
+    fn several_documents_side_by_side_give_what_each_gives_alone(
+        text in texts(),
+        several in proptest::collection::vec(documents(), 0..6),
+        chunk_bytes in prop_oneof![Just(80), Just(1000)],
+    ) {
+        let mut all: Vec<&[u8]> = several.iter().map(Vec::as_slice).collect();
+        all.insert(all.len() / 2, text.as_bytes());
+        let methods = METHODS.map(|(name, param)| fingerprinter(name, param));
+        let cutting = Method::tttd(View::Raw, chunk_bytes).unwrap().fingerprinter(&Key::none());
+        for mut fingerprinter in methods.into_iter().chain([cutting]) {
+            // Nothing of a handful is left in the next.
+            for documents in [&all[..], &all[all.len() / 2..], &all[..0]] {
+                let expected: Vec<_> = documents.iter().map(|document| slice(&fingerprinter, document)).collect();
+                prop_assert_eq!(&slices(&mut fingerprinter, documents), &expected);
+            }
+        }
+    }
 
     #[test]
     fn a_document_in_memory_and_one_in_short_reads_give_the_same(text in texts(), bytes in documents(), step in 1..60_usize) {

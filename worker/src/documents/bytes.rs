@@ -3,7 +3,11 @@
 use std::fs::File;
 use std::io;
 
-use super::file_class::HeadReader;
+use cognate_proto::v1::FileClass;
+use cognate_view::Candidate;
+
+use super::file_class::{HeadReader, class_of};
+use super::handful::Handful;
 use super::hashing::HashingReader;
 use super::holes::HoleReader;
 use super::open_files::Open;
@@ -12,38 +16,69 @@ use super::spool::Spool;
 use super::states::state_of;
 use super::tools::Tools;
 use crate::pace::Paced;
+use crate::records::file_hashes::FileHashes;
 use crate::records::stamp::Stamp;
 
 /// Reads the bytes of an open document.
 pub(super) fn read_bytes(tools: &mut Tools<'_>, file: &File, stamp: Stamp) -> io::Result<ReadOutcome> {
-    // A file that grows as fast as it is read would never end: read only the length that it had when it was opened.
-    let paced = Paced::new(HoleReader::new(file, stamp.length_bytes), tools.pace, tools.cancelled);
-    let open = Open::new(paced, stamp.length_bytes, tools.open_files);
-    let head = HeadReader::with(open, std::mem::take(&mut tools.head));
-    let mut hashing = HashingReader::new(head, tools.hashes);
+    let head = HeadReader::with(opened(tools, file, stamp), std::mem::take(&mut tools.head));
+    let mut reader = HashingReader::new(head, tools.hashes);
     let mut spool = Spool::new(tools.lists);
-    let content = match tools.fingerprinter.read_sparse(&mut hashing, |chunk| spool.push(&chunk)) {
+    let content = match tools.fingerprinter.read_sparse(&mut reader, |chunk| spool.push(&chunk)) {
         Ok(content) => content,
         // An error of the spool is one of the site's own records; any other is one of the document.
         Err(error) if spool.failed => return Err(error),
         Err(error) => return Ok(ReadOutcome::Failed(state_of(&error))),
     };
-    let (head, hashes) = hashing.finish();
-    let chunks = spool.end_list()?;
-    let fingerprinted = Fingerprinted {
-        own: PartOutcome::read(content, chunks),
+    let (head, hashes) = reader.finish();
+    let own = PartOutcome::read(content, spool.end_list()?);
+    let read = Read { class: head.class(), hashes, read_bytes: head.read_bytes(), size_bytes: content.size_bytes };
+    tools.head = head.into_bytes();
+    Ok(ReadOutcome::Fingerprinted(Fingerprinted { spool_file: spool.finish()?, ..fingerprinted(own, read, stamp) }))
+}
+
+/// Reads the bytes of an open document, for which a handful has room, and leaves them there.
+pub(super) fn keep_bytes(tools: &Tools<'_>, handful: &mut Handful, file: &File, stamp: Stamp) -> ReadOutcome {
+    let mut reader = HashingReader::new(opened(tools, file, stamp), tools.hashes);
+    let bytes = match handful.read(&mut reader, stamp.length_bytes) {
+        Ok(bytes) => bytes,
+        Err(error) => return ReadOutcome::Failed(state_of(&error)),
+    };
+    let (_, hashes) = reader.finish();
+    let size_bytes = bytes.len() as u64;
+    let read = Read { class: class_of(bytes), hashes, read_bytes: size_bytes, size_bytes };
+    ReadOutcome::Fingerprinted(fingerprinted(PartOutcome::waiting(), read, stamp))
+}
+
+/// The bytes of an open document, at the site's pace, and counted.
+fn opened<'f, 't: 'f>(tools: &Tools<'t>, file: &'f File, stamp: Stamp) -> Open<'f, Paced<'f, HoleReader<'f>>> {
+    // A file that grows as fast as it is read would never end: read only the length that it had when it was opened.
+    let paced = Paced::new(HoleReader::new(file, stamp.length_bytes), tools.pace, tools.cancelled);
+    Open::new(paced, stamp.length_bytes, tools.open_files)
+}
+
+/// What was seen of a document while it was read.
+struct Read {
+    class: (FileClass, Candidate),
+    hashes: FileHashes,
+    read_bytes: u64,
+    size_bytes: u64,
+}
+
+fn fingerprinted(own: PartOutcome, read: Read, stamp: Stamp) -> Fingerprinted {
+    let Read { class: (class, candidate), hashes, read_bytes, size_bytes } = read;
+    Fingerprinted {
+        own,
         inside: Vec::new(),
-        spool_file: spool.finish()?,
-        class: head.class(),
-        candidate: head.candidate(),
+        spool_file: None,
+        class,
+        candidate,
         has_pictures: false,
         bytes_digest: None,
         hashes,
-        read_bytes: head.read_bytes(),
+        read_bytes,
         stamp,
-        changing: content.size_bytes != stamp.length_bytes,
+        changing: size_bytes != stamp.length_bytes,
         settled: true,
-    };
-    tools.head = head.into_bytes();
-    Ok(ReadOutcome::Fingerprinted(fingerprinted))
+    }
 }

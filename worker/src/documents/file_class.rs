@@ -80,14 +80,9 @@ impl<R: Read> HeadReader<R> {
         Ok(())
     }
 
-    /// The class of the file.
-    pub(crate) fn class(&self) -> FileClass {
-        class_of(&self.bytes[..self.bytes.len().min(CLASS_BYTES)])
-    }
-
-    /// The guess if its text speaks for the file.
-    pub(crate) fn candidate(&self) -> Candidate {
-        Candidate::of(&self.bytes)
+    /// The class of the file, and the guess if its text speaks for it.
+    pub(crate) fn class(&self) -> (FileClass, Candidate) {
+        class_of(&self.bytes)
     }
 }
 
@@ -112,8 +107,14 @@ impl<R: ReadSparse> ReadSparse for HeadReader<R> {
     }
 }
 
+/// The class of a file that begins with these bytes, and the guess if its text speaks for it.
+pub(super) fn class_of(bytes: &[u8]) -> (FileClass, Candidate) {
+    let first = |count: usize| &bytes[..bytes.len().min(count)];
+    (class_of_head(first(CLASS_BYTES)), Candidate::of(first(Candidate::head_bytes(bytes))))
+}
+
 /// The class of a file with these first bytes. Formats that do not compress count as plain.
-fn class_of(head: &[u8]) -> FileClass {
+fn class_of_head(head: &[u8]) -> FileClass {
     // Most files are text. This saves the comparison with a hundred signatures.
     if looks_like_text(head) {
         return FileClass::Plain;
@@ -146,7 +147,7 @@ mod tests {
 
     #[test]
     fn the_first_bytes_decide_on_the_class() {
-        let check = |head: &[u8], class| assert_eq!(class_of(head), class, "{head:?}");
+        let check = |head: &[u8], class| assert_eq!(class_of(head).0, class, "{head:?}");
         check(b"PK\x03\x04 and so on and on and on and on", FileClass::Archive);
         check(b"\x1f\x8b\x08\x00\x00\x00\x00\x00", FileClass::Archive);
         check(b"\xfd7zXZ\x00\x00\x04", FileClass::Archive);

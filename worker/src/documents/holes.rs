@@ -1,7 +1,8 @@
 //! The holes of sparse files: their zeros are known without reading them.
 
 use std::fs::File;
-use std::io::{self, Read, Seek as _, SeekFrom};
+use std::io::{self, Read};
+use std::os::unix::fs::FileExt as _;
 
 use cognate_fingerprint::ReadSparse;
 
@@ -11,6 +12,8 @@ const SKIPPED_BYTES_MAX: u64 = 1 << 30;
 /// The first bytes of a file, as many as it had when it was opened.
 pub(crate) struct HoleReader<'f> {
     file: &'f File,
+    /// The place of the next byte. That of the file is not used: every read would lock it.
+    next: u64,
     left_bytes: u64,
     /// False once the file system has said that it knows of no holes.
     has_holes: bool,
@@ -18,15 +21,23 @@ pub(crate) struct HoleReader<'f> {
 
 impl<'f> HoleReader<'f> {
     pub(crate) fn new(file: &'f File, size_bytes: u64) -> HoleReader<'f> {
-        HoleReader { file, left_bytes: size_bytes, has_holes: true }
+        HoleReader { file, next: 0, left_bytes: size_bytes, has_holes: true }
+    }
+
+    fn pass(&mut self, bytes: u64) {
+        self.next += bytes;
+        self.left_bytes = self.left_bytes.saturating_sub(bytes);
     }
 }
 
 impl Read for HoleReader<'_> {
     fn read(&mut self, buffer: &mut [u8]) -> io::Result<usize> {
         let wanted = usize::try_from(self.left_bytes).map_or(buffer.len(), |left| left.min(buffer.len()));
-        let count = self.file.read(&mut buffer[..wanted])?;
-        self.left_bytes -= count as u64;
+        if wanted == 0 {
+            return Ok(0);
+        }
+        let count = self.file.read_at(&mut buffer[..wanted], self.next)?;
+        self.pass(count as u64);
         Ok(count)
     }
 }
@@ -36,24 +47,22 @@ impl ReadSparse for HoleReader<'_> {
         if !self.has_holes {
             return Ok(0);
         }
-        let here = self.file.stream_position()?;
-        let data = match rustix::fs::seek(self.file, rustix::fs::SeekFrom::Data(here)) {
+        let data = match rustix::fs::seek(self.file, rustix::fs::SeekFrom::Data(self.next)) {
             Ok(data) => data,
             // No data follow: the file ends with a hole.
             Err(rustix::io::Errno::NXIO) => self.file.metadata()?.len(),
             // The file system has no such question.
             Err(_) => {
                 self.has_holes = false;
-                here
+                self.next
             }
         };
-        self.file.seek(SeekFrom::Start(here))?;
-        Ok(data.saturating_sub(here).min(self.left_bytes).min(SKIPPED_BYTES_MAX))
+        Ok(data.saturating_sub(self.next).min(self.left_bytes).min(SKIPPED_BYTES_MAX))
     }
 
     fn skip_zeros(&mut self, bytes: u64) -> io::Result<()> {
-        self.left_bytes = self.left_bytes.saturating_sub(bytes);
-        self.file.seek(SeekFrom::Current(bytes.cast_signed())).map(drop)
+        self.pass(bytes);
+        Ok(())
     }
 }
 
@@ -61,7 +70,6 @@ impl ReadSparse for HoleReader<'_> {
 mod tests {
     use super::*;
     use cognate_fingerprint::{Key, Method, View};
-    use std::os::unix::fs::FileExt as _;
 
     /// A file with these pieces, each zeros that are written, zeros that are not, or noise.
     fn file(pieces: &[(char, usize)], holes: bool) -> File {
@@ -99,7 +107,6 @@ mod tests {
                 let mut read = |holes: bool| {
                     let file = file(pieces, holes);
                     let size_bytes = file.metadata().unwrap().len();
-                    (&file).rewind().unwrap();
                     let mut counted = Counted { inner: HoleReader::new(&file, size_bytes), bytes: 0 };
                     let mut chunks = Vec::new();
                     let content = fingerprinter.read_sparse(&mut counted, |chunk| {

@@ -47,6 +47,13 @@ pub(crate) struct Fingerprinted {
     pub(crate) read_bytes: u64,
 }
 
+impl Fingerprinted {
+    /// True if its bytes wait to be fingerprinted.
+    pub(crate) fn is_waiting(&self) -> bool {
+        self.own.state == DocumentState::Read && self.own.content.is_none()
+    }
+}
+
 /// The outcome for a document, or for one inside of it.
 pub(crate) struct PartOutcome {
     pub(crate) state: DocumentState,
@@ -55,6 +62,11 @@ pub(crate) struct PartOutcome {
 }
 
 impl PartOutcome {
+    /// That of a document whose bytes wait to be fingerprinted.
+    pub(crate) fn waiting() -> PartOutcome {
+        PartOutcome { state: DocumentState::Read, content: None, message_id_hash: None }
+    }
+
     pub(crate) fn read(content: Content, chunks: Chunks) -> PartOutcome {
         PartOutcome { state: DocumentState::Read, content: Some((content, chunks)), message_id_hash: None }
     }

@@ -6,7 +6,8 @@ use std::time::SystemTime;
 use cognate_proto::path::DocumentPath;
 use cognate_proto::selection::Selection;
 
-use super::bytes::read_bytes;
+use super::bytes::{keep_bytes, read_bytes};
+use super::handful::Handful;
 use super::outcome::{Fingerprinted, ReadOutcome};
 use super::text_reader::TextReader;
 use super::tools::Tools;
@@ -23,6 +24,8 @@ pub(crate) struct Reader<'a> {
     /// Reads text, under a text view.
     pub(crate) text: Option<TextReader<'a>>,
     pub(crate) tools: Tools<'a>,
+    /// Where short documents wait, for a caller who [fingerprints](Reader::fingerprint_waiting) them.
+    pub(crate) handful: Option<Handful>,
 }
 
 impl Reader<'_> {
@@ -50,6 +53,23 @@ impl Reader<'_> {
         unreachable!("the last attempt returns")
     }
 
+    /// Fingerprints the documents that wait: `read` has all that were read since the last time, in this order, and not discarded.
+    ///
+    /// # Errors
+    /// If the site's own records cannot be written.
+    pub(crate) fn fingerprint_waiting<'d>(
+        &mut self,
+        read: impl Iterator<Item = &'d mut Fingerprinted>,
+    ) -> io::Result<()> {
+        let Some(handful) = &mut self.handful else { return Ok(()) };
+        let mut waiting = read.filter(|done| done.is_waiting());
+        handful.fingerprint(&mut self.tools.fingerprinter, self.tools.lists, |content, chunks, spool_file| {
+            let done = waiting.next().expect("all that wait are here");
+            done.own.content = Some((content, chunks));
+            done.spool_file = spool_file;
+        })
+    }
+
     fn read_once(&mut self, path: &DocumentPath, known: Option<&KnownDocument>) -> io::Result<ReadOutcome> {
         let read_began = (self.clock)();
         let (file, stat) = match self.tools.root.open_document(path) {
@@ -61,9 +81,11 @@ impl Reader<'_> {
             return Ok(ReadOutcome::NotSelected);
         }
         let known = known.filter(|known| known.stamp == stamp);
-        let outcome = match &mut self.text {
-            None => read_bytes(&mut self.tools, &file, stamp)?,
-            Some(text) => text.read(&mut self.tools, path, &file, stamp, known)?,
+        let handful = self.handful.as_mut().filter(|handful| handful.has_room(stamp.length_bytes));
+        let outcome = match (&mut self.text, handful) {
+            (Some(text), _) => text.read(&mut self.tools, path, &file, stamp, known)?,
+            (None, Some(handful)) => keep_bytes(&self.tools, handful, &file, stamp),
+            (None, None) => read_bytes(&mut self.tools, &file, stamp)?,
         };
         let ReadOutcome::Fingerprinted(mut done) = outcome else { return Ok(outcome) };
         let stamp_after = rustix::fs::fstat(&file).map(|stat| Stamp::of(&stat));
@@ -72,8 +94,11 @@ impl Reader<'_> {
         Ok(ReadOutcome::Fingerprinted(done))
     }
 
-    /// Removes the files of an outcome that is not used.
-    pub(crate) fn discard(&self, done: &Fingerprinted) -> io::Result<()> {
+    /// Removes the files of an outcome that is not used, the last one, or its bytes if they wait.
+    pub(crate) fn discard(&mut self, done: &Fingerprinted) -> io::Result<()> {
+        if let Some(handful) = self.handful.as_mut().filter(|_| done.is_waiting()) {
+            handful.forget_last();
+        }
         done.spool_file.map_or(Ok(()), |file| self.tools.lists.delete(file))
     }
 }
@@ -92,10 +117,17 @@ mod tests {
     use crate::pace::Pace;
     use crate::records::lists::Lists;
 
-    fn check(content: &[u8], with: impl FnOnce(ReadOutcome, &Lists)) {
+    /// A folder `root` of files with these names and contents, and one for lists.
+    fn folder(files: &[(String, Vec<u8>)]) -> tempfile::TempDir {
         let folder = tempfile::tempdir().unwrap();
         std::fs::create_dir(folder.path().join("root")).unwrap();
-        std::fs::write(folder.path().join("root/file"), content).unwrap();
+        for (name, content) in files {
+            std::fs::write(folder.path().join("root").join(name), content).unwrap();
+        }
+        folder
+    }
+
+    fn with_reader(folder: &tempfile::TempDir, handful: Option<Handful>, with: impl FnOnce(&mut Reader<'_>, &Lists)) {
         let root = Root::open(&folder.path().join("root"), false, &[]).unwrap();
         let lists = Lists::open(&folder.path().join("lists")).unwrap();
         let selection = Selection::all();
@@ -103,6 +135,7 @@ mod tests {
             selection: &selection,
             clock: || std::time::UNIX_EPOCH + std::time::Duration::from_secs(1 << 33),
             text: None,
+            handful,
             tools: Tools {
                 root: &root,
                 lists: &lists,
@@ -114,7 +147,61 @@ mod tests {
                 head: Vec::new(),
             },
         };
-        with(reader.read(&DocumentPath::new(b"file").unwrap(), None).unwrap(), &lists);
+        with(&mut reader, &lists);
+    }
+
+    fn check(content: &[u8], with: impl FnOnce(ReadOutcome, &Lists)) {
+        let folder = folder(&[("file".to_owned(), content.to_vec())]);
+        with_reader(&folder, None, |reader, lists| {
+            with(reader.read(&DocumentPath::new(b"file").unwrap(), None).unwrap(), lists);
+        });
+    }
+
+    fn fingerprinted(reader: &mut Reader<'_>, name: &str) -> Fingerprinted {
+        match reader.read(&DocumentPath::new(name.as_bytes()).unwrap(), None).unwrap() {
+            ReadOutcome::Fingerprinted(done) => done,
+            ReadOutcome::Failed(state) => panic!("{name}: {state:?}"),
+            ReadOutcome::NotSelected => panic!("{name} is selected"),
+        }
+    }
+
+    #[test]
+    fn documents_that_wait_for_each_other_have_the_fingerprints_of_each_alone() {
+        let noise = |length: usize| {
+            let mut content = vec![0; length];
+            blake3::Hasher::new().update(&length.to_le_bytes()).finalize_xof().fill(&mut content);
+            content
+        };
+        // Shorter and longer than may wait, and more than there is room for.
+        let lengths = [0, 1, 700, 16 << 10, (16 << 10) + 1, 90_000].into_iter().chain((0..40).map(|n| 9000 + n));
+        let files: Vec<_> =
+            lengths.enumerate().map(|(number, length)| (format!("{number:02}"), noise(length))).collect();
+        let folder = folder(&files);
+        let seen = |done: &Fingerprinted| {
+            let Some((content, Chunks::Held(chunks))) = &done.own.content else { panic!("a short list") };
+            let Fingerprinted { stamp, class, candidate, changing, settled, read_bytes, spool_file, .. } = done;
+            let facts = (*stamp, *class, *candidate, (*changing, *settled), *read_bytes, *spool_file);
+            (*content, chunks.to_vec(), facts)
+        };
+        let mut alone = Vec::new();
+        with_reader(&folder, None, |reader, _| {
+            alone.extend(files.iter().map(|(name, _)| seen(&fingerprinted(reader, name))));
+        });
+        with_reader(&folder, Some(Handful::new()), |reader, _| {
+            // Nothing of a handful, or of a document that is discarded, is left in the next.
+            for _ in 0..2 {
+                let mut together = Vec::new();
+                for (name, _) in &files {
+                    let discarded = fingerprinted(reader, name);
+                    reader.discard(&discarded).unwrap();
+                    together.push(fingerprinted(reader, name));
+                }
+                let waiting = together.iter().filter(|done| done.is_waiting()).count();
+                assert!((5..files.len() - 2).contains(&waiting), "{waiting}");
+                reader.fingerprint_waiting(together.iter_mut()).unwrap();
+                assert!(together.iter().map(seen).eq(alone.iter().cloned()));
+            }
+        });
     }
 
     #[test]

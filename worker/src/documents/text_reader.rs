@@ -115,7 +115,7 @@ impl<'a> TextReader<'a> {
         if self.stored.is_none() || self.view == View::Office {
             let mut head = head();
             head.fill()?;
-            let (class, candidate) = (head.class(), head.candidate());
+            let (class, candidate) = head.class();
             let is_outside = self.view == View::Office && candidate < self.recognition.least;
             if self.stored.is_none() || is_outside {
                 let hashes = known.map(|known| known.hashes.clone()).unwrap_or_default();
@@ -132,7 +132,7 @@ impl<'a> TextReader<'a> {
         digest.copy_from_slice(&hasher.finalize().as_bytes()[..16]);
         let read_bytes = head.read_bytes();
         let changed = read_bytes != stamp.length_bytes;
-        let (class, candidate) = (head.class(), head.candidate());
+        let (class, candidate) = head.class();
         Ok(Inspected { digest: Some(digest), class, candidate, hashes, read_bytes, changed })
     }
 

@@ -149,6 +149,7 @@ impl Syncs {
             selection,
             clock: self.settings.clock,
             text: self.text_reader(job, cache),
+            handful: None,
             tools: Tools {
                 root,
                 lists: &self.records.lists,

@@ -6,7 +6,7 @@
 
 use std::collections::{HashMap, HashSet};
 use std::io;
-use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex};
 
 use cognate_fingerprint::{Chunk, ContentDigest, Fingerprinter, exact_shared_bytes};
@@ -45,16 +45,41 @@ impl Syncs {
         }
         let read_bytes = read?;
         let contents = std::mem::take(&mut collector.lock().expect("nothing panics while it is held").kept);
-        let mut measured = Vec::new();
-        for (number, [a, b]) in pairs.iter().enumerate() {
-            if cancelled.load(Ordering::Relaxed) {
-                return Err(SyncError::Cancelled);
-            }
-            if let (Some(a), Some(b)) = (contents.get(a), contents.get(b)) {
-                measured.push(PairMeasure { number, shared_bytes: exact_shared_bytes(a, b) });
-            }
+        let measured = self.measure_all(pairs, &contents, cancelled);
+        if cancelled.load(Ordering::Relaxed) {
+            return Err(SyncError::Cancelled);
         }
         Ok(Measured { pairs: measured, read_bytes })
+    }
+
+    /// Measures the pairs whose contents are there, in all threads.
+    fn measure_all(
+        &self,
+        pairs: &[ContentPair],
+        contents: &HashMap<ContentDigest, Vec<u8>>,
+        cancelled: &AtomicBool,
+    ) -> Vec<PairMeasure> {
+        let there = |(number, [a, b]): (usize, &ContentPair)| Some((number, [contents.get(a)?, contents.get(b)?]));
+        let mut left: Vec<_> = pairs.iter().enumerate().filter_map(there).collect();
+        // The longest first: no thread waits for one that began with it last.
+        left.sort_by_key(|(_, [a, b])| std::cmp::Reverse(a.len() + b.len()));
+        let next = AtomicUsize::new(0);
+        let measure = || {
+            let mut measured = Vec::new();
+            while let Some(&(number, [a, b])) = left.get(next.fetch_add(1, Ordering::Relaxed)) {
+                if cancelled.load(Ordering::Relaxed) {
+                    break;
+                }
+                measured.push(PairMeasure { number, shared_bytes: exact_shared_bytes(a, b) });
+            }
+            measured
+        };
+        let mut measured: Vec<PairMeasure> = std::thread::scope(|scope| {
+            let threads: Vec<_> = (0..self.settings.threads.get()).map(|_| scope.spawn(measure)).collect();
+            threads.into_iter().flat_map(|thread| thread.join().expect("measuring does not panic")).collect()
+        });
+        measured.sort_unstable_by_key(|pair| pair.number);
+        measured
     }
 
     /// Reads the files of a repository that have contents which are still wanted; returns the number of bytes that were read.

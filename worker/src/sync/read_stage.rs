@@ -154,7 +154,7 @@ pub(super) fn read_entries(
             let walked = walked(context, &reader, &entry);
             let is_large = matches!(walked, Some(Walked::File(stamp)) if stamp.length_bytes >= LARGE_BYTES);
             // What was read before a large document is remembered while that one is read: a stop costs only the large one.
-            if is_large && !read.is_empty() && outcomes.send(Ok(std::mem::take(&mut read))).is_err() {
+            if is_large && !read.is_empty() && !hand_over(&mut reader, std::mem::take(&mut read), outcomes) {
                 return;
             }
             match read_entry(context, &mut reader, entry, walked) {
@@ -165,10 +165,21 @@ pub(super) fn read_entries(
                 }
             }
         }
-        if outcomes.send(Ok(read)).is_err() {
+        if !hand_over(&mut reader, read, outcomes) {
             return;
         }
     }
+}
+
+/// Fingerprints the documents that wait and hands all over; false if the sync ends.
+fn hand_over(reader: &mut Reader<'_>, mut read: Vec<Outcome>, outcomes: &SyncSender<io::Result<Vec<Outcome>>>) -> bool {
+    let done = read.iter_mut().filter_map(|outcome| match &mut outcome.result {
+        DocumentResult::Read(done, _) => Some(done),
+        _ => None,
+    });
+    let read = reader.fingerprint_waiting(done).map(|()| read);
+    let goes_on = read.is_ok();
+    outcomes.send(read).is_ok() && goes_on
 }
 
 /// The metadata of a document now. Without a cache nothing is remembered, and the metadata decides on nothing.

@@ -11,7 +11,7 @@ use std::sync::mpsc::{SyncSender, sync_channel};
 use std::sync::{Arc, Mutex};
 use std::time::{Duration, Instant, SystemTime};
 
-use cognate_fingerprint::Key;
+use cognate_fingerprint::{FeatureKind, Key};
 use cognate_proto::file_hash::HashKinds;
 use cognate_proto::scope::Scope;
 use cognate_proto::v1::{OpenIndex, SkippedCount};
@@ -23,6 +23,7 @@ use super::read_stage::{SyncContext, read_entries};
 use super::refine::ChosenDocuments;
 use super::stopped::Stopped;
 use crate::documents::extraction::ReaderProcesses;
+use crate::documents::handful::Handful;
 use crate::documents::reader::Reader;
 use crate::documents::root::Root;
 use crate::documents::text_reader::{StoredTexts, TextReader};
@@ -39,7 +40,7 @@ use crate::records::store::Records;
 use crate::sending::push::{Push, PushLink};
 
 /// Number of entries that are handed over at a time. Smaller groups would cost more time to wake threads than to read.
-const ENTRIES_PER_GROUP: usize = 32;
+const ENTRIES_PER_GROUP: usize = 64;
 /// Number of groups that wait between two stages.
 const GROUPS_WAITING_MAX: usize = 16;
 
@@ -258,10 +259,14 @@ impl Syncs {
 
     fn reader<'a>(&'a self, context: SyncContext<'a>) -> io::Result<Reader<'a>> {
         let SyncContext { job, root, cache, cancelled, counters, .. } = context;
+        let text = self.text_reader(job, cache);
+        // Only chunks are found side by side.
+        let are_joined = text.is_none() && job.method.capabilities().features == FeatureKind::Chunks;
         Ok(Reader {
             selection: &job.selection,
             clock: self.settings.clock,
-            text: self.text_reader(job, cache),
+            text,
+            handful: are_joined.then(Handful::new),
             tools: Tools {
                 root,
                 lists: &self.records.lists,
