@@ -296,7 +296,7 @@ impl Task<'_> {
         let measure = || self.found_finely(coarse, &candidates, cut, &round.template_rows, found);
         let (counted, (fine, measured, of_templates)) = next_to_sites((spec.in_process, spec.threads), count, measure)?;
         let figures = FineFigures { roots, template_rows: round.template_rows.len() as u64, ..fine.figures };
-        let exact = self.exact(&sample, &measured, counted)?;
+        let exact = self.exact(&sample, &self.reported(&sample, &measured)?, counted);
         let measured = (measured.as_slice(), of_templates.as_slice());
         let links = self.write_fine_links(coarse, measured, (&round.files.links, own.binding()), &mut found.omitted)?;
         Ok((links, FineFound { figures, ..fine }, exact))

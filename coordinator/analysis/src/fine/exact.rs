@@ -14,6 +14,7 @@ use super::{FineFailure, FineRound, MeasureAnswer, MeasureRequest};
 use crate::alignment::Alignment;
 use crate::compare::Task;
 use crate::error::Error;
+use crate::threads::next_to_sites;
 
 /// The pairs of a layer that were measured exactly, and the sites that were asked.
 #[derive(Clone, PartialEq, Eq, Debug, Default)]
@@ -72,26 +73,27 @@ impl Task<'_> {
         };
         sampling.add_all(&self.sharing_pairs(coarse)?, &placed);
         let sample = sampling.finish();
-        let counted = self.measures(&sample, &Failures::new(), round)?;
-        self.exact(&sample, &[], counted)
+        let spec = &self.scan.spec;
+        let count = || self.measures(&sample, &Failures::new(), round);
+        let report = || self.reported(&sample, &[]);
+        let (counted, reported) = next_to_sites((spec.in_process, spec.threads), count, report)?;
+        Ok(self.exact(&sample, &reported, counted))
     }
 
-    /// Compares what sites counted with what is reported. `measured` are the pairs that fine chunks measured, ascending; all others have the
-    /// figures of whole chunks.
+    /// Compares what sites counted with what is [reported](Task::reported).
     pub(super) fn exact(
         &self,
         sample: &[SampledPair],
-        measured: &[MeasuredPair],
+        reported: &[MeasuredPair],
         (answers, sites): Counted,
-    ) -> Result<ExactFigures, Error> {
-        let reported = self.reported(sample, measured)?;
+    ) -> ExactFigures {
         let pair = |(sampled, reported): (&SampledPair, &MeasuredPair)| {
             let true_bytes = answers.get(&self.at_sites(sampled))?;
             self.exact_pair(sampled, reported, true_bytes)
         };
-        let figures = ExactFigures { pairs: sample.iter().zip(&reported).filter_map(pair).collect(), sites };
+        let figures = ExactFigures { pairs: sample.iter().zip(reported).filter_map(pair).collect(), sites };
         tracing::info!(sampled = sample.len(), counted = figures.pairs.len(), "measured exactly");
-        Ok(figures)
+        figures
     }
 
     /// The digests by which the sites know the contents of a pair.
@@ -100,8 +102,13 @@ impl Task<'_> {
         [pair.a, pair.b].map(|content| frozen.digest_at_site(&frozen.contents[content as usize]))
     }
 
-    /// The pairs of the sample as the comparison reports them.
-    fn reported(&self, sample: &[SampledPair], measured: &[MeasuredPair]) -> Result<Vec<MeasuredPair>, Error> {
+    /// The pairs of the sample as the comparison reports them. `measured` are the pairs that fine chunks measured, ascending; all others have
+    /// the figures of whole chunks.
+    pub(super) fn reported(
+        &self,
+        sample: &[SampledPair],
+        measured: &[MeasuredPair],
+    ) -> Result<Vec<MeasuredPair>, Error> {
         let known = |a, b| {
             let place = measured.binary_search_by_key(&(a, b), MeasuredPair::contents);
             place.ok().map(|place| measured[place])

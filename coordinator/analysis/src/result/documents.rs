@@ -51,7 +51,7 @@ impl Writer {
         let contents_before = [0, layers[0].frozen.contents.len()];
         let mut insert =
             self.connection.prepare("INSERT INTO document VALUES (?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?)")?;
-        let mut statuses = BTreeMap::<(u16, &str), u64>::new();
+        let mut statuses = BTreeMap::<(u16, Status), u64>::new();
         let mut changes = Changes::new(documents, publication.roots().roots.len());
         for rows in documents.documents() {
             let first = rows.start;
@@ -61,7 +61,7 @@ impl Writer {
                 (status, Some(_)) if !status.is_excluded() => Status::Identical,
                 (status, _) => status,
             };
-            *statuses.entry((documents.rows[first].root, status_name(status))).or_default() += 1;
+            *statuses.entry((documents.rows[first].root, status)).or_default() += 1;
             // The view that gives the status also gives the partner.
             let deciding = of_rows.clone().position(|own| own == status).unwrap_or(0);
             // The text of either view may be the recognised one.
@@ -102,7 +102,8 @@ impl Writer {
             }
         }
         let mut insert = self.connection.prepare("INSERT INTO status VALUES (?,?,?)")?;
-        for ((root, status), count) in statuses {
+        let by_name = statuses.into_iter().map(|((root, status), count)| ((root, status_name(status)), count));
+        for ((root, status), count) in by_name.collect::<BTreeMap<_, _>>() {
             insert.execute(params![root, status, count])?;
         }
         changes.write(&self.connection, documents)
