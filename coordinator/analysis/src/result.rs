@@ -171,6 +171,16 @@ impl LayerPart<'_> {
     }
 }
 
+/// The layers with the order of their clusters.
+fn parts<'a>(layers: &'a [Layered], clusters: &'a [ClusterOrder<'a>]) -> impl Iterator<Item = LayerPart<'a>> {
+    let mut contents = 0;
+    layers.iter().zip(clusters).enumerate().map(move |(number, (layer, order))| {
+        let contents_before = contents;
+        contents += layer.frozen.contents.len();
+        LayerPart { number, layer, order, contents_before }
+    })
+}
+
 impl Writer {
     fn create(path: &Path) -> rusqlite::Result<Writer> {
         let connection = Connection::open(path)?;
@@ -183,12 +193,14 @@ impl Writer {
         Ok(Writer { connection })
     }
 
-    /// Writes the tables of documents, and of their copies.
+    /// Writes the tables of documents, and of what they hold.
     fn write_documents(&self, publication: &Publication<'_>, rows: &Rows<'_>) -> rusqlite::Result<()> {
         self.connection.execute_batch("BEGIN")?;
         self.connection.execute_batch(DOCUMENTS)?;
         self.documents(publication, &rows.documents, &rows.sets)?;
-        self.packed_sets(publication, rows)?;
+        for part in parts(publication.layers, &rows.clusters) {
+            self.contents(&part, &rows.documents, &rows.sets)?;
+        }
         self.connection.execute_batch("COMMIT")?;
         self.connection.execute_batch(DOCUMENTS_INDEXES)
     }
@@ -203,20 +215,18 @@ impl Writer {
         self.layers(publication, sets)?;
         self.roots(publication, documents)?;
         self.sets(publication, documents, sets, &places)?;
+        self.packed_sets(publication, rows)?;
         self.alignment(publication.alignment(), &documents.matched)?;
         self.unread(publication)?;
         evidence::write(&self.connection, publication, documents)?;
-        let (mut contents_before, mut folders_before, mut frames_before) = (0, 0, 0);
-        for (number, (layer, order)) in publication.layers.iter().zip(clusters).enumerate() {
-            let part = LayerPart { number, layer, order, contents_before };
-            self.contents(&part, documents, sets)?;
+        let (mut folders_before, mut frames_before) = (0, 0);
+        for part in parts(publication.layers, clusters) {
             self.clusters(publication, &part, &places)?;
             self.folders(&part, folders_before)?;
             frames_before += self.frames(&part, frames_before)?;
             self.overlap(&part)?;
-            self.histogram(number, &layer.findings.histogram)?;
-            contents_before += layer.frozen.contents.len();
-            folders_before += layer.findings.folders.len();
+            self.histogram(part.number, &part.layer.findings.histogram)?;
+            folders_before += part.layer.findings.folders.len();
         }
         self.connection.execute_batch("COMMIT")?;
         self.connection.execute_batch(INDEXES)

@@ -17,7 +17,6 @@ use super::links::MeasuredPair;
 use super::loose::LooseMarks;
 use super::parts::{PartBytes, Parts};
 use super::wanted::WantedChunk;
-use crate::by_tag::by_tag;
 use crate::compare::Task;
 use crate::error::Error;
 use crate::kinds::{Kinds, Seen, is_most};
@@ -57,9 +56,10 @@ impl Task<'_> {
         }
         let mut kinds = Kinds::apart(self.subject.frozen.contents.len());
         coarse.for_each(|link| self.join_near(&mut kinds, link, &[]))?;
-        let mut counter = KindCounter::new(kinds.finish(), contents);
-        let mut spread = Vec::new();
-        by_tag(&self.subject.frozen.shards, |postings| {
+        let counter = KindCounter::new(kinds.finish(), contents);
+        let begin = || (counter.clone(), Vec::new());
+        let found = self.on_each_tag(&begin, &|(counter, spread): &mut (KindCounter, Vec<WantedChunk>),
+                                                postings| {
             let holders = || postings.iter().map(|posting| posting.content.0);
             if !postings[0].template && postings.len() >= least as usize && counter.count(holders()) >= least {
                 let content = holders().filter(|content| counter.is_counted[*content as usize]).min();
@@ -67,6 +67,8 @@ impl Task<'_> {
                 spread.extend(content.map(|content| WantedChunk { tag, content, length_bytes }));
             }
         })?;
+        let mut spread: Vec<WantedChunk> = found.into_iter().flat_map(|(_, spread)| spread).collect();
+        spread.sort_unstable_by_key(|chunk| chunk.tag);
         Ok(spread)
     }
 
@@ -299,6 +301,7 @@ fn of_kinds<'a>(contents: &'a [u32], kinds: &[u32]) -> Vec<&'a [u32]> {
 }
 
 /// Counts the kinds among contents that count.
+#[derive(Clone)]
 struct KindCounter {
     kinds: Vec<u32>,
     is_counted: Vec<bool>,

@@ -1,5 +1,5 @@
 //! Writes the tables of a result by two threads, each into a file of its own: `SQLite` lets one thread write to a file at a time, and a
-//! result is its insertions, for the most part. Documents are nearly half of it; they are copied in the end, which costs a
+//! result is its insertions, for the most part. Documents, with what they hold, are half of it; they are copied in the end, which costs a
 //! fraction of their insertion, since `SQLite` copies rows and entries of an index as they are where both tables are declared alike.
 
 use std::os::unix::ffi::OsStrExt as _;
@@ -45,9 +45,9 @@ impl Writer {
             "PRAGMA apart.mmap_size = 1099511627776;
              BEGIN;
              INSERT INTO main.document SELECT * FROM apart.document;
+             INSERT INTO main.content SELECT * FROM apart.content;
              INSERT INTO main.status SELECT * FROM apart.status;
              INSERT INTO main.change SELECT * FROM apart.change;
-             INSERT INTO main.packed_sets SELECT * FROM apart.packed_sets;
              COMMIT;
              DETACH apart;",
         )

@@ -1,4 +1,4 @@
--- The tables of documents and of their copies, which may be written apart from the others.
+-- The tables of documents and of what they hold, which may be written apart from the others.
 
 -- A row for each document in each view that has it, ordered by (site, repository, path), then by view. Lists are of the rows
 -- that are `listed`: each document once.
@@ -42,8 +42,16 @@ CREATE TABLE change (
   only_here INTEGER NOT NULL          -- with nothing there
 );
 
--- The sets of the same bytes in their order, packed: `analysis/src/packed_sets.rs` has the format.
-CREATE TABLE packed_sets (
-  first INTEGER PRIMARY KEY,          -- the number of the first set of the block
-  block BLOB NOT NULL
+-- What documents with the same bytes share, or with the same text. Numbered by layer and digest.
+CREATE TABLE content (
+  id INTEGER PRIMARY KEY,
+  digest BLOB NOT NULL,
+  size_bytes INTEGER NOT NULL,
+  payload_bytes INTEGER NOT NULL,     -- less the bytes of template chunks
+  chunks INTEGER NOT NULL,
+  documents INTEGER NOT NULL,
+  identical INTEGER,                  -- its place among the identical sets that are listed, or NULL
+  in_place INTEGER NOT NULL,          -- whether its documents are one at the same place in each of several repositories
+  cluster INTEGER,                    -- its cluster, or NULL
+  layer INTEGER NOT NULL
 );

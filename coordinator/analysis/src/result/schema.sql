@@ -177,20 +177,6 @@ CREATE TABLE missing (
   place INTEGER NOT NULL              -- in the order of the launch
 );
 
--- What documents with the same bytes share, or with the same text. Numbered by layer and digest.
-CREATE TABLE content (
-  id INTEGER PRIMARY KEY,
-  digest BLOB NOT NULL,
-  size_bytes INTEGER NOT NULL,
-  payload_bytes INTEGER NOT NULL,     -- less the bytes of template chunks
-  chunks INTEGER NOT NULL,
-  documents INTEGER NOT NULL,
-  identical INTEGER,                  -- its place among the identical sets that are listed, or NULL
-  in_place INTEGER NOT NULL,          -- whether its documents are one at the same place in each of several repositories
-  cluster INTEGER,                    -- its cluster, or NULL
-  layer INTEGER NOT NULL
-);
-
 CREATE TABLE unread (
   root INTEGER NOT NULL REFERENCES root,
   path BLOB NOT NULL,
@@ -247,6 +233,12 @@ CREATE TABLE identical (
   last_modified INTEGER NOT NULL,
   root INTEGER NOT NULL REFERENCES root, -- where the first document is
   path BLOB NOT NULL
+);
+
+-- The sets of the same bytes in their order, packed: `analysis/src/packed_sets.rs` has the format.
+CREATE TABLE packed_sets (
+  first INTEGER PRIMARY KEY,          -- the number of the first set of the block
+  block BLOB NOT NULL
 );
 
 -- a is the content whose first document comes first.

@@ -111,23 +111,26 @@ impl Report {
                 site: row.get(6)?,
             })
         })?;
-        let sql = "SELECT sum(coarse_pairs), sum(fine_pairs), sum(omitted_pairs), sum(template_rows),
-                          (SELECT count(*) FROM frame), (SELECT count(*) FROM cluster WHERE on_frame),
-                          (SELECT count(*) FROM link WHERE on_frame) FROM layer";
-        self.one(sql, |row| {
-            let Some(coarse_pairs) = row.get(0)? else { return Ok(None) };
-            let (fine_pairs, omitted_pairs) = (row.get(1)?, row.get(2)?);
-            Ok(Some(FineSection {
-                coarse_pairs,
-                fine_pairs,
-                frame_clusters: row.get(5)?,
-                frame_links: row.get(6)?,
-                frames: row.get(4)?,
-                incomplete,
-                omitted_pairs,
-                template_rows: row.get(3)?,
-            }))
-        })
+        let sql = "SELECT sum(coarse_pairs), sum(fine_pairs), sum(omitted_pairs), sum(template_rows) FROM layer";
+        let sums = self.one(sql, |row| {
+            let coarse_pairs: Option<u64> = row.get(0)?;
+            coarse_pairs.map(|coarse_pairs| Ok((coarse_pairs, row.get(1)?, row.get(2)?, row.get(3)?))).transpose()
+        })?;
+        let Some((coarse_pairs, fine_pairs, omitted_pairs, template_rows)) = sums else { return Ok(None) };
+        // Only a comparison by fine chunks has frames: in any other all links would be looked at for nothing.
+        let sql = "SELECT (SELECT count(*) FROM frame), (SELECT count(*) FROM cluster WHERE on_frame),
+                          (SELECT count(*) FROM link WHERE on_frame)";
+        let (frames, frame_clusters, frame_links) = self.one(sql, |row| Ok((row.get(0)?, row.get(1)?, row.get(2)?)))?;
+        Ok(Some(FineSection {
+            coarse_pairs,
+            fine_pairs,
+            frame_clusters,
+            frame_links,
+            frames,
+            incomplete,
+            omitted_pairs,
+            template_rows,
+        }))
     }
 
     /// The tags that were left out of the comparison.
