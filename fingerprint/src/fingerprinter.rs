@@ -107,8 +107,8 @@ impl Fingerprinter {
         }
     }
 
-    /// Does the same for several short documents in memory, all side by side: of a method with chunks, that takes about half the time. The memory
-    /// is that of all their chunks.
+    /// Does the same for several short documents in memory, all side by side. If the method has chunks, this takes about half the time. All of
+    /// their chunks are in memory at the end.
     pub fn slices(&mut self, documents: &[&[u8]]) -> Contents {
         if let Reader::Chunks(reader) = &mut self.reader {
             return reader.slices(documents);

@@ -318,16 +318,17 @@ impl Task<'_> {
         let of_templates = self.part_bytes(&parts)?;
         let with = Measuring { expansions: &expansions, parts: &parts, of_contents: &of_templates };
         let Measured { pairs: measured, covered, loose } = self.measured_finely(&candidates.pairs, &chunks, with)?;
+        // What is found by one thread is found next to what all of them cover.
         let cover = || self.add_coverage(covered, (&expansions, &parts), &mut found.overlap);
         let choose = || -> Result<_, Error> {
             let kinds = self.kinds(coarse, &measured, &of_templates)?;
             let contents = self.contents_with_loose_links(coarse, (&measured, &of_templates), &kinds)?;
-            let chunks = self.chunks_of(&contents, &chunks)?;
-            Ok((kinds, contents, chunks, Loose::merge(loose)?))
+            Ok((kinds, contents, Loose::merge(loose)?))
         };
         let (overlap, chosen) = side_by_side(self.scan.spec.threads, cover, choose);
         overlap?;
-        let (kinds, contents, chunks, (marks, loose)) = chosen?;
+        let (kinds, contents, (marks, loose)) = chosen?;
+        let chunks = self.chunks_of(&contents, &chunks)?;
         let compared = Compared { contents: &contents, chunks: &chunks, marks: &marks, expansions: &expansions };
         self.find_frames(&compared, &kinds, spread, &mut parts)?;
         let of_contents = self.part_bytes(&parts)?;

@@ -62,7 +62,6 @@ impl Kinds {
 }
 
 /// Notes the numbers that it has seen since its last restart, in the time of that alone.
-#[derive(Clone)]
 pub(crate) struct Seen {
     round: u32,
     last: Vec<u32>,

@@ -191,8 +191,8 @@ impl Blocks {
 }
 
 impl Held {
-    /// Reads the features of contents, which ascend, several shards at the same time. Shard after shard tags ascend, and so do each content's in a
-    /// run.
+    /// Reads the features of contents, which ascend, several shards at the same time. The features of a content
+    /// ascend by tag in the end.
     fn read(task: &Task<'_>, contents: Vec<u32>) -> Result<Held, Error> {
         let frozen = task.subject.frozen;
         let contents = Numbered::of(contents);
@@ -221,7 +221,7 @@ impl Held {
                 of_content.push(feature);
             }
         }
-        // A content that came in parts may be in several runs.
+        // They ascend by shard and, in a shard, by run; but a content that came in parts may be in several runs.
         for of_content in features.iter_mut().filter(|features| !features.is_sorted_by_key(|feature| feature.tag)) {
             of_content.sort_by_key(|feature| feature.tag);
         }

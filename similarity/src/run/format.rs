@@ -15,7 +15,7 @@ pub(super) const VERSION: u32 = 1;
 pub(super) const TABLE_ENTRIES: usize = SHARDS as usize + 1;
 pub(super) const HEADER_BYTES: usize = 8 + 4 + 4 + 8 + TABLE_ENTRIES * 8 + CHECKSUM_BYTES;
 pub(super) const RECORD_BYTES: usize = 24;
-/// Records of a block, of which the last one of a shard may have fewer: nobody who reads a shard reads of another. Small enough that a merge of
+/// Records of a block. The last block of a shard may have fewer, so that no block has records of two shards. Small enough that a merge of
 /// hundreds of runs holds only megabytes, large enough that checksums cost little.
 pub(super) const BLOCK_RECORDS: u32 = 1024;
 #[cfg(test)]

@@ -130,7 +130,7 @@ pub struct RunReader {
     /// The next record, counted from the shard's first, and the number of all.
     next: u64,
     end: u64,
-    /// The block at which the file's position is, counted like this too.
+    /// The block at which the file's position is, counted from the shard's first.
     file_block: u64,
     /// The checked bytes of the block that was read last, and the number of its first record.
     block: Vec<u8>,

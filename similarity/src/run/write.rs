@@ -68,7 +68,7 @@ pub(super) struct BlockWriter<'a> {
     blocks: u64,
     file_bytes: u64,
     records: u64,
-    /// The ends of the shards, from that of the last record on.
+    /// Where shards end: that of the last record, and those after it.
     shard_ends: &'a [u64],
 }
 
@@ -112,6 +112,7 @@ impl<'a> BlockWriter<'a> {
 
     /// Ends the file and returns its size.
     fn finish(mut self) -> Result<u64, Error> {
+        debug_assert!(self.block.is_empty(), "the last shard ends with the last record");
         self.file.flush().map_err(Error::io("write", self.path))?;
         Ok(self.file_bytes)
     }

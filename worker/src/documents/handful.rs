@@ -8,9 +8,9 @@ use super::outcome::Chunks;
 use super::spool::Spool;
 use crate::records::lists::Lists;
 
-/// The bytes of a document that waits. The chunks of a longer one fill the lanes by themselves.
+/// At most so many bytes has a document that waits. The chunks of a longer one fill the lanes by themselves.
 const DOCUMENT_BYTES_MAX: usize = 16 << 10;
-/// The bytes of all of them: they stay in a near cache.
+/// At most so many bytes have all of them, and stay in a near cache.
 const BYTES_MAX: usize = 256 << 10;
 
 /// Short documents, one after the other.
@@ -27,7 +27,8 @@ impl Handful {
 
     /// True if a document of this length may wait.
     pub(super) fn has_room(&self, size_bytes: u64) -> bool {
-        size_bytes <= DOCUMENT_BYTES_MAX as u64 && self.filled() + DOCUMENT_BYTES_MAX <= self.bytes.len()
+        let room_bytes = DOCUMENT_BYTES_MAX.min(self.bytes.len() - self.filled());
+        size_bytes <= room_bytes as u64
     }
 
     /// Reads a document, which [may wait](Handful::has_room), up to this length, and returns its bytes. After an error nothing
@@ -35,7 +36,7 @@ impl Handful {
     pub(super) fn read(&mut self, document: &mut impl Read, size_bytes: u64) -> io::Result<&[u8]> {
         let start = self.filled();
         let mut end = start;
-        let room = usize::try_from(size_bytes).map_or(DOCUMENT_BYTES_MAX, |size| size.min(DOCUMENT_BYTES_MAX));
+        let room = usize::try_from(size_bytes).expect("there is room for it");
         while end < start + room {
             match document.read(&mut self.bytes[end..start + room]) {
                 Ok(0) => break,

@@ -94,7 +94,7 @@ impl Reader<'_> {
         Ok(ReadOutcome::Fingerprinted(done))
     }
 
-    /// Removes the files of an outcome that is not used, the last one, or its bytes if they wait.
+    /// Forgets the last outcome, which is not used: removes its list file, or its bytes if they wait.
     pub(crate) fn discard(&mut self, done: &Fingerprinted) -> io::Result<()> {
         if let Some(handful) = self.handful.as_mut().filter(|_| done.is_waiting()) {
             handful.forget_last();

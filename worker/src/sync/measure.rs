@@ -61,7 +61,7 @@ impl Syncs {
     ) -> Vec<PairMeasure> {
         let there = |(number, [a, b]): (usize, &ContentPair)| Some((number, [contents.get(a)?, contents.get(b)?]));
         let mut left: Vec<_> = pairs.iter().enumerate().filter_map(there).collect();
-        // The longest first: no thread waits for one that began with it last.
+        // The longest first: otherwise one of them may come last, and all other threads wait for it.
         left.sort_by_key(|(_, [a, b])| std::cmp::Reverse(a.len() + b.len()));
         let next = AtomicUsize::new(0);
         let measure = || {
@@ -75,7 +75,8 @@ impl Syncs {
             measured
         };
         let mut measured: Vec<PairMeasure> = std::thread::scope(|scope| {
-            let threads: Vec<_> = (0..self.settings.threads.get()).map(|_| scope.spawn(measure)).collect();
+            let count = self.settings.threads.get().min(left.len());
+            let threads: Vec<_> = (0..count).map(|_| scope.spawn(measure)).collect();
             threads.into_iter().flat_map(|thread| thread.join().expect("measuring does not panic")).collect()
         });
         measured.sort_unstable_by_key(|pair| pair.number);

@@ -39,10 +39,15 @@ use crate::records::sent_state::{IndexUpload, SentState};
 use crate::records::store::Records;
 use crate::sending::push::{Push, PushLink};
 
-/// Number of entries that are handed over at a time. Smaller groups would cost more time to wake threads than to read.
-const ENTRIES_PER_GROUP: usize = 64;
+/// Number of entries that are handed over at a time, at first and at most. Small groups of short files cost more time to wake threads than to read,
+/// and are not fingerprinted side by side; of the few entries of a small tree, each thread should have its part.
+const ENTRIES_PER_GROUP: [usize; 2] = [4, 64];
+/// The same where documents are read as text, which takes long.
+const TEXTS_PER_GROUP: [usize; 2] = [4, 16];
+/// A group has a part of the entries before it.
+const GROUP_PART: usize = 16;
 /// Number of groups that wait between two stages.
-const GROUPS_WAITING_MAX: usize = 16;
+const GROUPS_WAITING_MAX: usize = 8;
 
 /// The settings of a site that every sync uses.
 pub(crate) struct SyncSettings {
@@ -304,7 +309,8 @@ fn list_documents(
     entries: SyncSender<Vec<Entry>>,
 ) -> io::Result<()> {
     let SyncContext { job, root, chosen, counters, cancelled, .. } = context;
-    let sent = send_groups(entries, cancelled, |each| match (listed, chosen) {
+    let per_group = if job.method.view().is_text() { TEXTS_PER_GROUP } else { ENTRIES_PER_GROUP };
+    let sent = send_groups(entries, per_group, cancelled, |each| match (listed, chosen) {
         (Some(listed), _) => {
             let _ = listed.into_iter().all(each);
             Ok(())
@@ -319,19 +325,22 @@ fn list_documents(
     sent
 }
 
-/// Hands entries over in groups, until nothing receives them any more.
+/// Hands entries over in groups, which become larger, until nothing receives them any more.
 fn send_groups(
     entries: SyncSender<Vec<Entry>>,
+    [first, most]: [usize; 2],
     cancelled: &AtomicBool,
     walk: impl FnOnce(&mut dyn FnMut(Entry) -> bool) -> io::Result<()>,
 ) -> io::Result<()> {
-    let mut group = Vec::with_capacity(ENTRIES_PER_GROUP);
+    let (mut group, mut size, mut sent) = (Vec::with_capacity(first), first, 0);
     walk(&mut |entry| {
         group.push(entry);
-        if group.len() < ENTRIES_PER_GROUP {
+        if group.len() < size {
             return true;
         }
-        let full = std::mem::replace(&mut group, Vec::with_capacity(ENTRIES_PER_GROUP));
+        sent += size;
+        size = (sent / GROUP_PART).clamp(first, most);
+        let full = std::mem::replace(&mut group, Vec::with_capacity(size));
         entries.send(full).is_ok() && !cancelled.load(Ordering::Relaxed)
     })?;
     // If nothing receives the last group, the sync has ended for another reason.
@@ -364,15 +373,19 @@ mod tests {
 
     #[test]
     fn every_entry_arrives_in_order_whatever_the_number() {
-        for count in [0, 1, ENTRIES_PER_GROUP - 1, ENTRIES_PER_GROUP, 3 * ENTRIES_PER_GROUP + 5] {
-            let (to, from) = sync_channel(100);
-            send_groups(to, &AtomicBool::new(false), |each| {
+        let [first, most] = ENTRIES_PER_GROUP;
+        for count in [0, 1, first - 1, first, 3 * first + 1, 100 * most + 5] {
+            let (to, from) = sync_channel(1000);
+            send_groups(to, ENTRIES_PER_GROUP, &AtomicBool::new(false), |each| {
                 assert!((0..count).all(|number| each(entry(number))));
                 Ok(())
             })
             .unwrap();
-            let received: Vec<Entry> = from.into_iter().flatten().collect();
-            assert_eq!(received, (0..count).map(entry).collect::<Vec<_>>());
+            let groups: Vec<Vec<Entry>> = from.into_iter().collect();
+            let sizes: Vec<usize> = groups[..groups.len() - 1].iter().map(Vec::len).collect();
+            assert!(sizes.is_sorted() && sizes.iter().all(|size| (first..=most).contains(size)), "{sizes:?}");
+            assert_eq!(sizes.last() == Some(&most), count > 20 * most, "{count}");
+            assert_eq!(groups.concat(), (0..count).map(entry).collect::<Vec<_>>());
         }
     }
 
@@ -382,7 +395,7 @@ mod tests {
             let (to, from) = sync_channel(100);
             let _from = receives.then_some(from);
             let mut count = 0;
-            send_groups(to, &AtomicBool::new(cancelled), |each| {
+            send_groups(to, ENTRIES_PER_GROUP, &AtomicBool::new(cancelled), |each| {
                 while count < 1000 && each(entry(count)) {
                     count += 1;
                 }
@@ -392,8 +405,8 @@ mod tests {
             count
         };
         assert_eq!(walked(false, true), 1000);
-        assert_eq!(walked(true, true), ENTRIES_PER_GROUP - 1);
-        assert_eq!(walked(false, false), ENTRIES_PER_GROUP - 1);
+        assert_eq!(walked(true, true), ENTRIES_PER_GROUP[0] - 1);
+        assert_eq!(walked(false, false), ENTRIES_PER_GROUP[0] - 1);
     }
 
     #[test]

@@ -57,17 +57,15 @@ impl Task<'_> {
         let mut kinds = Kinds::apart(self.subject.frozen.contents.len());
         coarse.for_each(|link| self.join_near(&mut kinds, link, &[]))?;
         let counter = KindCounter::new(kinds.finish(), contents);
-        let begin = || (counter.clone(), Vec::new());
-        let found = self.on_each_tag(&begin, &|(counter, spread): &mut (KindCounter, Vec<WantedChunk>),
-                                                postings| {
+        let found = self.on_each_tag(&Vec::new, &|spread: &mut Vec<WantedChunk>, postings| {
             let holders = || postings.iter().map(|posting| posting.content.0);
-            if !postings[0].template && postings.len() >= least as usize && counter.count(holders()) >= least {
+            if !postings[0].template && postings.len() >= least as usize && counter.reaches(least, holders()) {
                 let content = holders().filter(|content| counter.is_counted[*content as usize]).min();
                 let (tag, length_bytes) = (postings[0].tag, postings[0].length_bytes);
                 spread.extend(content.map(|content| WantedChunk { tag, content, length_bytes }));
             }
         })?;
-        let mut spread: Vec<WantedChunk> = found.into_iter().flat_map(|(_, spread)| spread).collect();
+        let mut spread = found.concat();
         spread.sort_unstable_by_key(|chunk| chunk.tag);
         Ok(spread)
     }
@@ -301,7 +299,6 @@ fn of_kinds<'a>(contents: &'a [u32], kinds: &[u32]) -> Vec<&'a [u32]> {
 }
 
 /// Counts the kinds among contents that count.
-#[derive(Clone)]
 struct KindCounter {
     kinds: Vec<u32>,
     is_counted: Vec<bool>,
@@ -313,6 +310,20 @@ impl KindCounter {
         let mut is_counted = vec![false; kinds.len()];
         contents.iter().for_each(|content| is_counted[*content as usize] = true);
         KindCounter { seen: Seen::new(kinds.len()), kinds, is_counted }
+    }
+
+    /// True if the contents have so many kinds, which are few: several threads can ask, and those of a chunk that very many contents have are not
+    /// looked at to the end.
+    fn reaches(&self, kinds: u32, contents: impl Iterator<Item = u32>) -> bool {
+        let mut found: Vec<u32> = Vec::new();
+        let mut counted = contents.filter(|content| self.is_counted[*content as usize]);
+        counted.any(|content| {
+            let kind = self.kinds[content as usize];
+            if !found.contains(&kind) {
+                found.push(kind);
+            }
+            found.len() >= kinds as usize
+        })
     }
 
     fn count(&mut self, contents: impl Iterator<Item = u32>) -> u32 {
@@ -349,5 +360,10 @@ mod tests {
         let mut counter = KindCounter::new(kinds.finish(), &[0, 1, 4, 5]);
         assert_eq!(counter.count([0, 1, 4, 5, 2, 3, 0].into_iter()), 2);
         assert_eq!(counter.count([4, 5, 5].into_iter()), 1);
+        for (contents, kinds) in [(&[0, 1, 4, 5, 2, 3, 0][..], 2), (&[4, 5, 5], 1), (&[2, 3], 0)] {
+            for wanted in 1..4 {
+                assert_eq!(counter.reaches(wanted, contents.iter().copied()), wanted <= kinds, "{contents:?}");
+            }
+        }
     }
 }

@@ -41,9 +41,7 @@ impl Writer {
         // The bytes as they are: a path need not be text.
         self.connection.execute("ATTACH ? AS apart", [from.as_os_str().as_bytes()])?;
         self.connection.execute_batch(
-            // Mapped, it is not read into memory of its own before it is copied.
-            "PRAGMA apart.mmap_size = 1099511627776;
-             BEGIN;
+            "BEGIN;
              INSERT INTO main.document SELECT * FROM apart.document;
              INSERT INTO main.content SELECT * FROM apart.content;
              INSERT INTO main.status SELECT * FROM apart.status;
