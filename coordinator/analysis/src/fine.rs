@@ -318,7 +318,7 @@ impl Task<'_> {
         let of_templates = self.part_bytes(&parts)?;
         let with = Measuring { expansions: &expansions, parts: &parts, of_contents: &of_templates };
         let Measured { pairs: measured, covered, loose } = self.measured_finely(&candidates.pairs, &chunks, with)?;
-        // What is found by one thread is found next to what all of them cover.
+        // The choice keeps one thread busy. Meanwhile all threads work on the coverage.
         let cover = || self.add_coverage(covered, (&expansions, &parts), &mut found.overlap);
         let choose = || -> Result<_, Error> {
             let kinds = self.kinds(coarse, &measured, &of_templates)?;

@@ -68,7 +68,7 @@ pub(super) struct BlockWriter<'a> {
     blocks: u64,
     file_bytes: u64,
     records: u64,
-    /// Where shards end: that of the last record, and those after it.
+    /// The number of records at the end of each shard, from the shard of the last record on.
     shard_ends: &'a [u64],
 }
 

@@ -57,7 +57,7 @@ fn opened<'f, 't: 'f>(tools: &Tools<'t>, file: &'f File, stamp: Stamp) -> Open<'
     Open::new(paced, stamp.length_bytes, tools.open_files)
 }
 
-/// What was seen of a document while it was read.
+/// The facts about a document that its reader collects.
 struct Read {
     class: (FileClass, Candidate),
     hashes: FileHashes,

@@ -24,7 +24,7 @@ pub(crate) struct Reader<'a> {
     /// Reads text, under a text view.
     pub(crate) text: Option<TextReader<'a>>,
     pub(crate) tools: Tools<'a>,
-    /// Where short documents wait, for a caller who [fingerprints](Reader::fingerprint_waiting) them.
+    /// Holds short documents until the caller [fingerprints](Reader::fingerprint_waiting) them; `None`: each is fingerprinted while it is read.
     pub(crate) handful: Option<Handful>,
 }
 
