@@ -131,6 +131,12 @@ impl Candidates {
         Candidates { first: 0, end: 0, ..self }
     }
 
+    /// Begins with a later place, a multiple of 64, before which the data has the bytes of a window.
+    pub(crate) fn begin_at(&mut self, place: usize) {
+        debug_assert!(self.main.is_empty() && place.is_multiple_of(WORD_PLACES));
+        (self.first, self.end) = (place, place);
+    }
+
     /// Looks at places up to `wanted` or a little more, as far as the data goes, and forgets those before `start`. `at_end` is true if
     /// the document ends where `data` does.
     pub(crate) fn look(

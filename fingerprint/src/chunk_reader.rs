@@ -1,6 +1,11 @@
 //! One pass over a document in bounded memory: read, cut, tag many chunks at a time, hash the list of tags, and sketch.
+//!
+//! Several readers may share a long document in [`segments`].
+
+pub(crate) mod segments;
 
 use std::io::{self, ErrorKind, Read};
+use std::ops::{ControlFlow, Range};
 
 use crate::candidates::{Candidates, Finder};
 use crate::chunk::{Chunk, Content, ContentDigest, Tag};
@@ -103,11 +108,10 @@ struct Memory {
     pending: Vec<u8>,
 }
 
-/// The state of one document.
+/// The state of a document that is followed, from its beginning or from a later place.
 struct Progress {
     candidates: Candidates,
     sketching: Option<Sketching>,
-    digest: ListDigest,
 }
 
 /// Cuts documents into chunks. Its memory is one buffer of a few hundred kilobytes, or twice the longest chunk if that is
@@ -158,25 +162,51 @@ impl ChunkReader {
     }
 
     /// Reads `document` to its end and hands every chunk, in order, to `each`, with its bytes.
-    ///
-    /// Where a chunk and the bytes that decide about it are zeros, and zeros follow, the next chunk is the same again: as many
-    /// as fit in a run of zeros that the document knows of are handed over without reading it. The place of the next byte
-    /// relative to the buffer stays, so that everything after the run is as if it had been read.
     pub(crate) fn read_with(
         &mut self,
         document: &mut impl ReadSparse,
         mut each: impl FnMut(Chunk, &[u8]) -> io::Result<()>,
     ) -> io::Result<Content> {
+        let Memory { candidates, pending } = std::mem::take(&mut self.memory);
+        let mut progress = self.begin(candidates);
+        let mut digest = ListDigest::new(&self.content_key, pending);
+        let size_bytes = self.follow(document, 0..u64::MAX, &mut progress, |chunk, bytes| {
+            digest.add(&chunk);
+            each(chunk, bytes)?;
+            Ok(ControlFlow::Continue(()))
+        })?;
+        let (content, pending) = digest.finish(size_bytes, self.sketch(&progress));
+        self.memory = Memory { candidates: progress.candidates, pending };
+        Ok(content)
+    }
+
+    /// Hands over the chunks that begin in `places`, as if one began with the first of them, until `each` breaks; returns where the last one
+    /// ends. `document` begins a [lookback](Cutter::lookback_bytes) before these places, or is complete if there are fewer bytes before them.
+    ///
+    /// Where a chunk and the bytes that decide about it are zeros, and zeros follow, the next chunk is the same again: as many
+    /// as fit in a run of zeros that the document knows of are handed over without reading it. The place of the next byte
+    /// relative to the buffer stays, so that everything after the run is as if it had been read.
+    fn follow(
+        &mut self,
+        document: &mut impl ReadSparse,
+        places: Range<u64>,
+        progress: &mut Progress,
+        mut each: impl FnMut(Chunk, &[u8]) -> io::Result<ControlFlow<()>>,
+    ) -> io::Result<u64> {
         let lookback_bytes = self.cutter.lookback_bytes();
-        let memory = std::mem::take(&mut self.memory);
-        let mut progress = self.begin(memory);
-        let mut offset = 0;
-        let (mut start, mut filled) = (0, 0);
+        let mut offset = places.start;
+        let (mut start, mut filled) =
+            (usize::try_from(offset).map_or(lookback_bytes, |offset| offset.min(lookback_bytes)), 0);
         loop {
             let at_end = fill(document, &mut self.buffer, &mut filled)?;
+            if filled <= start {
+                // The document ends before these places.
+                return Ok(offset);
+            }
             let data = &self.buffer[..filled];
             loop {
-                let chunks = self.chunks(&mut progress, data, start, at_end);
+                let wanted_bytes = places.end.saturating_sub(offset);
+                let chunks = self.chunks(progress, data, start, wanted_bytes, at_end);
                 let Some(first) = chunks.first().copied() else { break };
                 let is_run =
                     !at_end && start >= lookback_bytes && is_zero(first) && is_zero(&data[start - lookback_bytes..]);
@@ -185,23 +215,24 @@ impl ChunkReader {
                     document.skip_zeros(repeats * first.len() as u64)?;
                     for (bytes, chunk) in self.tagged(vec![first], offset) {
                         for _ in 0..repeats {
-                            progress.digest.add(&chunk);
-                            each(Chunk { offset, ..chunk }, bytes)?;
+                            let is_enough = each(Chunk { offset, ..chunk }, bytes)?.is_break();
                             offset += u64::from(chunk.length_bytes);
+                            if is_enough {
+                                return Ok(offset);
+                            }
                         }
                     }
                 }
                 for (bytes, chunk) in self.tagged(chunks, offset) {
-                    progress.digest.add(&chunk);
-                    each(chunk, bytes)?;
                     start += bytes.len();
                     offset += u64::from(chunk.length_bytes);
+                    if each(chunk, bytes)?.is_break() {
+                        return Ok(offset);
+                    }
                 }
             }
-            if at_end {
-                let (content, memory) = self.finish(progress, offset);
-                self.memory = memory;
-                return Ok(content);
+            if at_end || offset >= places.end {
+                return Ok(offset);
             }
             // The chunked bytes are dropped, except for those that the next fingerprints look back at.
             let done = Candidates::shiftable(start.saturating_sub(lookback_bytes));
@@ -221,15 +252,16 @@ impl ChunkReader {
 
     /// Does the same, and hands over the bytes of every chunk with it.
     pub(crate) fn slice_with(&self, document: &[u8], mut each: impl FnMut(Chunk, &[u8])) -> Content {
-        let mut progress = self.begin(Memory::default());
+        let mut progress = self.begin(Candidates::default());
+        let mut digest = ListDigest::new(&self.content_key, Vec::new());
         let mut start = 0;
         loop {
-            let chunks = self.chunks(&mut progress, document, start, true);
+            let chunks = self.chunks(&mut progress, document, start, u64::MAX, true);
             if chunks.is_empty() {
-                return self.finish(progress, document.len() as u64).0;
+                return digest.finish(document.len() as u64, self.sketch(&progress)).0;
             }
             for (bytes, chunk) in self.tagged(chunks, start as u64) {
-                progress.digest.add(&chunk);
+                digest.add(&chunk);
                 each(chunk, bytes);
                 start += bytes.len();
             }
@@ -240,15 +272,15 @@ impl ChunkReader {
     pub(crate) fn slices(&mut self, documents: &[&[u8]]) -> Contents {
         let (mut cuts, mut counts, mut sketches) = (Vec::new(), Vec::with_capacity(documents.len()), Vec::new());
         for document in documents {
-            let memory = std::mem::take(&mut self.memory);
-            let mut progress = self.begin(memory);
+            let candidates = std::mem::take(&mut self.memory.candidates);
+            let mut progress = self.begin(candidates);
             let (mut start, first) = (0, cuts.len());
             while start < document.len() {
-                start = self.cut(&mut progress, document, start, true, &mut cuts);
+                start = self.cut(&mut progress, document, start, document.len(), true, &mut cuts);
             }
             counts.push(cuts.len() - first);
             sketches.push(self.sketch(&progress));
-            self.memory = Memory { candidates: progress.candidates, pending: progress.digest.pending };
+            self.memory.candidates = progress.candidates;
         }
         let mut tagged = cuts.iter().zip(self.tags.hash_each(&cuts));
         let (mut chunks, mut rows) = (Vec::with_capacity(cuts.len()), Vec::with_capacity(cuts.len() * LIST_ROW_BYTES));
@@ -278,48 +310,52 @@ impl ChunkReader {
         Contents { contents: contents.collect(), chunks }
     }
 
-    fn begin(&self, memory: Memory) -> Progress {
-        Progress {
-            candidates: memory.candidates.cleared(),
-            sketching: self.cutter.sketcher().map(Sketcher::begin),
-            digest: ListDigest::new(&self.content_key, memory.pending),
-        }
-    }
-
-    fn finish(&self, progress: Progress, size_bytes: u64) -> (Content, Memory) {
-        let sketch = self.sketch(&progress);
-        let Progress { candidates, digest, .. } = progress;
-        let (content, pending) = digest.finish(size_bytes, sketch);
-        (content, Memory { candidates, pending })
+    /// Begins a document, in the memory of other candidates.
+    fn begin(&self, candidates: Candidates) -> Progress {
+        Progress { candidates: candidates.cleared(), sketching: self.cutter.sketcher().map(Sketcher::begin) }
     }
 
     /// The sketch of a document that has been followed to its end.
     fn sketch(&self, progress: &Progress) -> ContentSketch {
-        let sketch = self.cutter.sketcher().zip(progress.sketching.as_ref());
+        self.finish_sketch(progress.sketching.as_ref())
+    }
+
+    fn finish_sketch(&self, sketching: Option<&Sketching>) -> ContentSketch {
+        let sketch = self.cutter.sketcher().zip(sketching);
         sketch.map_or(ContentSketch::NONE, |(sketcher, sketching)| sketcher.finish(sketching))
     }
 
-    /// The next chunks from `start` on, as many as are tagged at a time; none if no chunk ends in `data`.
-    fn chunks<'a>(&self, progress: &mut Progress, data: &'a [u8], start: usize, at_end: bool) -> Vec<&'a [u8]> {
+    /// The next chunks from `start` on, as many as are tagged at a time and begin in the next `wanted_bytes`; none if no chunk ends in `data`.
+    fn chunks<'a>(
+        &self,
+        progress: &mut Progress,
+        data: &'a [u8],
+        start: usize,
+        wanted_bytes: u64,
+        at_end: bool,
+    ) -> Vec<&'a [u8]> {
+        let bytes_max = usize::try_from(wanted_bytes).map_or(BYTES_TAGGED_MAX, |wanted| wanted.min(BYTES_TAGGED_MAX));
+        let end = data.len().min(start + bytes_max);
         // Nearly as many as most documents have; a list that grows is copied several times.
-        let foreseen = 4 * (data.len() - start).min(BYTES_TAGGED_MAX) / self.cutter.chunk_bytes_max() + 1;
+        let foreseen = 4 * (end - start) / self.cutter.chunk_bytes_max() + 1;
         let mut chunks = Vec::with_capacity(foreseen.min(CHUNKS_TAGGED_MAX));
-        self.cut(progress, data, start, at_end, &mut chunks);
+        self.cut(progress, data, start, end, at_end, &mut chunks);
         chunks
     }
 
-    /// Puts the next chunks from `start` on, as many as are tagged at a time, behind those that are there; returns where they end.
+    /// Puts the next chunks that begin from `start` to `end`, as many as are tagged at a time, behind those that are there; returns where they
+    /// end.
     fn cut<'a>(
         &self,
         progress: &mut Progress,
         data: &'a [u8],
         mut start: usize,
+        end: usize,
         at_end: bool,
         chunks: &mut Vec<&'a [u8]>,
     ) -> usize {
-        let end = data.len().min(start + BYTES_TAGGED_MAX);
         let chunks_max = chunks.len() + CHUNKS_TAGGED_MAX;
-        let Progress { candidates, sketching, .. } = progress;
+        let Progress { candidates, sketching } = progress;
         let looking = self.cutter.looking_ahead();
         if let Some(finder) = looking {
             candidates.look(finder, data, start, end + self.cutter.chunk_bytes_max(), at_end, sketching.as_mut());

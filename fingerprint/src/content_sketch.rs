@@ -108,6 +108,7 @@ pub(crate) struct Sketcher {
 }
 
 /// The sketch of one content while it is read.
+#[cfg_attr(test, derive(Clone))]
 pub(crate) struct Sketching {
     /// The bytes of the content so far.
     added: u64,
@@ -196,6 +197,19 @@ fn hashed(sip: &SipHash, window: &[u8; SKETCH_WINDOW_BYTES]) -> u64 {
 }
 
 impl Sketching {
+    /// Begins with a later place of the content, as if its windows before had been offered: another sketching has those.
+    pub(crate) fn begin_at(&mut self, place: u64) {
+        self.added = place;
+    }
+
+    /// Takes over the winners of another part of the same content. Both may have been offered a window.
+    pub(crate) fn merge(&mut self, other: &Sketching) {
+        for (winner, other) in self.winners.iter_mut().zip(other.winners) {
+            let order = |winner: &Winner| (winner.mixed, winner.end);
+            *winner = [*winner, other].into_iter().flatten().min_by_key(order);
+        }
+    }
+
     /// Counts bytes whose windows were offered.
     pub(crate) fn add(&mut self, bytes: usize) {
         self.added += bytes as u64;

@@ -1,11 +1,13 @@
 //! Turns documents into chunks, the form in which the documents of every method are sent.
 
 use std::io::{self, Read};
+use std::ops::Range;
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
 use crate::algorithm::Algorithm;
 use crate::assembly::DocumentReader;
 use crate::chunk::{Chunk, Content, Tag};
+use crate::chunk_reader::segments::{Join, Segment};
 use crate::chunk_reader::{ChunkReader, Contents};
 use crate::content_sketch::ContentSketch;
 use crate::feature_reader::FeatureReader;
@@ -119,6 +121,60 @@ impl Fingerprinter {
             contents.push(content, chunks.drain(..));
         }
         contents
+    }
+
+    /// What cuts a long document in segments, so that several fingerprinters can share it; nothing where the bytes must be seen in order: by a
+    /// method without chunks, or by a visitor.
+    pub fn segmenter(&mut self) -> Option<Segmenter<'_>> {
+        match &mut self.reader {
+            Reader::Chunks(reader) => Some(Segmenter { reader }),
+            Reader::Visited(..) | Reader::Features(_) => None,
+        }
+    }
+}
+
+/// Cuts a long document in segments, each by any fingerprinter of the same method and key, and joins them, all by one. The result is that of
+/// [`Fingerprinter::read`].
+pub struct Segmenter<'a> {
+    reader: &'a mut ChunkReader,
+}
+
+impl Segmenter<'_> {
+    /// The length of all segments but the last one, in bytes: 8 MiB or more.
+    pub fn segment_bytes(&self) -> u64 {
+        self.reader.segment_bytes()
+    }
+
+    /// Cuts the segment with these places. `open` gives a reader of the document from a place on.
+    ///
+    /// # Errors
+    /// If the reader fails.
+    pub fn cut<R: Read>(&mut self, places: Range<u64>, open: impl FnOnce(u64) -> R) -> io::Result<Segment> {
+        self.reader.segment(places, open)
+    }
+
+    /// Begins to join segments.
+    pub fn join(&self) -> Join {
+        self.reader.join()
+    }
+
+    /// Joins the next segment and hands its chunks, in order, to `each`. Where segments do not agree about a cut, the document is read again.
+    ///
+    /// # Errors
+    /// If the reader or `each` fails.
+    pub fn join_segment<R: Read>(
+        &mut self,
+        join: &mut Join,
+        segment: &Segment,
+        open: impl FnOnce(u64) -> R,
+        each: impl FnMut(Chunk) -> io::Result<()>,
+    ) -> io::Result<()> {
+        self.reader.join_segment(join, segment, open, each)
+    }
+
+    /// The content of a document whose segments are all joined.
+    pub fn finish(&self, join: Join) -> Content {
+        self.reader.finish(join)
     }
 }
 

@@ -76,12 +76,13 @@ pub use algorithm::{Algorithm, WindowParameters};
 pub use capabilities::{Capabilities, FeatureKind, Verification};
 pub use chunk::{Chunk, Content, ContentDigest, Tag};
 pub use chunk_reader::Contents;
+pub use chunk_reader::segments::{Join, Segment};
 pub use content_sketch::{ContentSketch, SKETCH_SLOTS, SKETCH_WINDOW_BYTES};
 pub use estimate::{Estimate, Likeness};
 pub use fine::{
     FINE_BYTES_MAX, FINE_CHUNK_BYTES_MOST, FineChunk, FineCutter, fine_chunks_max, fine_of_text, fine_to_text,
 };
-pub use fingerprinter::{ChunkVisitor, Fingerprinter};
+pub use fingerprinter::{ChunkVisitor, Fingerprinter, Segmenter};
 pub use interval::{binomial_interval, hypergeometric_interval, within, within_tenth};
 pub use key::{Key, KeyError, KeyFingerprint};
 pub use lanes::ManyHasher;

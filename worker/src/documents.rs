@@ -3,8 +3,8 @@
 //! - [`root`]: the open folder of a repository; the only place that opens documents.
 //! - [`walk`]: the documents below a root.
 //! - [`reader`]: reads one document, as bytes ([`bytes`]) or as text ([`text_reader`], with [`parts`] and [`names`]), into
-//!   an [`outcome`]. Readers share [`tools`]; long lists of chunks go through a [`spool`], and short documents wait for each other in a
-//!   [`handful`].
+//!   an [`outcome`]. Readers share [`tools`]; long lists of chunks go through a [`spool`], short documents wait for each other in a
+//!   [`handful`], and of [`long`] ones each takes segments.
 //! - [`extraction`]: the processes that extract text.
 //! - [`file_class`], [`hashing`], [`states`]: class, hashes and state of a file.
 
@@ -14,6 +14,7 @@ pub(crate) mod file_class;
 pub(crate) mod handful;
 mod hashing;
 mod holes;
+pub(crate) mod long;
 mod names;
 pub(crate) mod open_files;
 pub(crate) mod outcome;

@@ -116,3 +116,22 @@ fn only_methods_with_fine_chunks_make_sketches() {
     assert!(of("tttd", Some(16_385), "").is_empty());
     assert!(of("bsw-chunk", None, "w=20,n=1000").is_empty() && of("min", None, "").is_empty());
 }
+
+#[test]
+fn of_windows_with_one_function_the_first_of_the_content_wins_whichever_part_of_it_is_read_first() {
+    let (sketcher, document) = (Sketcher::new(&Key::none()), noise("parts", 3000));
+    let offer = |sketching: &mut Sketching, begin: usize, place: usize| {
+        sketching.begin_at(begin as u64);
+        sketcher.offer(sketching, 1234, &document[begin..], 0, place - begin);
+    };
+    let mut first = sketcher.begin();
+    offer(&mut first, 1000, 2000);
+    let expected = sketcher.finish(&first);
+    let mut later = sketcher.begin();
+    offer(&mut later, 2000, 2500);
+    assert_ne!(sketcher.finish(&later), expected);
+    for (mut one, other) in [(first.clone(), later.clone()), (later, first)] {
+        one.merge(&other);
+        assert_eq!(sketcher.finish(&one), expected);
+    }
+}

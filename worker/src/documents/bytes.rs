@@ -3,6 +3,8 @@
 use std::fs::File;
 use std::io;
 
+use cognate_fingerprint::Content;
+use cognate_proto::file_hash::HashKinds;
 use cognate_proto::v1::FileClass;
 use cognate_view::Candidate;
 
@@ -10,6 +12,7 @@ use super::file_class::{HeadReader, class_of};
 use super::handful::Handful;
 use super::hashing::HashingReader;
 use super::holes::HoleReader;
+use super::long::LongDocuments;
 use super::open_files::Open;
 use super::outcome::{Fingerprinted, PartOutcome, ReadOutcome};
 use super::spool::Spool;
@@ -19,22 +22,65 @@ use crate::pace::Paced;
 use crate::records::file_hashes::FileHashes;
 use crate::records::stamp::Stamp;
 
-/// Reads the bytes of an open document.
-pub(super) fn read_bytes(tools: &mut Tools<'_>, file: &File, stamp: Stamp) -> io::Result<ReadOutcome> {
-    let head = HeadReader::with(opened(tools, file, stamp), std::mem::take(&mut tools.head));
-    let mut reader = HashingReader::new(head, tools.hashes);
+/// Reads the bytes of an open document; a long one together with other readers, if there are any.
+pub(super) fn read_bytes(
+    tools: &mut Tools<'_>,
+    long: Option<&LongDocuments>,
+    file: &File,
+    stamp: Stamp,
+) -> io::Result<ReadOutcome> {
     let mut spool = Spool::new(tools.lists);
-    let content = match tools.fingerprinter.read_sparse(&mut reader, |chunk| spool.push(&chunk)) {
-        Ok(content) => content,
+    let shared = long.and_then(|long| read_in_segments(tools, long, file, stamp, &mut spool));
+    let read = match shared {
+        Some(read) => read,
+        None => read_in_order(tools, file, stamp, &mut spool),
+    };
+    let (content, read) = match read {
+        Ok(read) => read,
         // An error of the spool is one of the site's own records; any other is one of the document.
         Err(error) if spool.failed => return Err(error),
         Err(error) => return Ok(ReadOutcome::Failed(state_of(&error))),
     };
-    let (head, hashes) = reader.finish();
     let own = PartOutcome::read(content, spool.end_list()?);
+    Ok(ReadOutcome::Fingerprinted(Fingerprinted { spool_file: spool.finish()?, ..fingerprinted(own, read, stamp) }))
+}
+
+fn read_in_order(
+    tools: &mut Tools<'_>,
+    file: &File,
+    stamp: Stamp,
+    spool: &mut Spool<'_>,
+) -> io::Result<(Content, Read)> {
+    let head = HeadReader::with(opened(tools, file, stamp), std::mem::take(&mut tools.head));
+    let mut reader = HashingReader::new(head, tools.hashes);
+    let content = tools.fingerprinter.read_sparse(&mut reader, |chunk| spool.push(&chunk))?;
+    let (head, hashes) = reader.finish();
     let read = Read { class: head.class(), hashes, read_bytes: head.read_bytes(), size_bytes: content.size_bytes };
     tools.head = head.into_bytes();
-    Ok(ReadOutcome::Fingerprinted(Fingerprinted { spool_file: spool.finish()?, ..fingerprinted(own, read, stamp) }))
+    Ok((content, read))
+}
+
+/// Reads a document in segments; `None` if it is to be read in order, as for the hashes of its bytes.
+fn read_in_segments(
+    tools: &mut Tools<'_>,
+    long: &LongDocuments,
+    file: &File,
+    stamp: Stamp,
+    spool: &mut Spool<'_>,
+) -> Option<io::Result<(Content, Read)>> {
+    if tools.hashes != HashKinds::NONE {
+        return None;
+    }
+    let mut counted = Open::new(io::empty(), stamp.length_bytes, tools.open_files);
+    let document = (file, stamp.length_bytes);
+    let content = long.read(tools, document, |bytes| counted.pass(bytes), |chunk| spool.push(&chunk))?;
+    let mut head = HeadReader::new(HoleReader::new(file, stamp.length_bytes));
+    Some(content.and_then(|content| {
+        head.fill()?;
+        let Content { size_bytes, .. } = content;
+        let read = Read { class: head.class(), hashes: FileHashes::default(), read_bytes: size_bytes, size_bytes };
+        Ok((content, read))
+    }))
 }
 
 /// Reads the bytes of an open document, for which a handful has room, and leaves them there.

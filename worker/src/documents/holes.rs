@@ -21,7 +21,12 @@ pub(crate) struct HoleReader<'f> {
 
 impl<'f> HoleReader<'f> {
     pub(crate) fn new(file: &'f File, size_bytes: u64) -> HoleReader<'f> {
-        HoleReader { file, next: 0, left_bytes: size_bytes, has_holes: true }
+        HoleReader::from(file, 0, size_bytes)
+    }
+
+    /// Those of the first bytes that follow `place`.
+    pub(crate) fn from(file: &'f File, place: u64, size_bytes: u64) -> HoleReader<'f> {
+        HoleReader { file, next: place, left_bytes: size_bytes.saturating_sub(place), has_holes: true }
     }
 
     fn pass(&mut self, bytes: u64) {

@@ -42,7 +42,7 @@ impl<R: Read> Read for Open<'_, R> {
 
 impl<R> Open<'_, R> {
     /// So many bytes were read, or need not be.
-    fn pass(&mut self, bytes: u64) {
+    pub(super) fn pass(&mut self, bytes: u64) {
         let Some(files) = self.files else { return };
         let expected_bytes = bytes.min(self.left_bytes);
         self.read_bytes += bytes;

@@ -8,6 +8,7 @@ use cognate_proto::selection::Selection;
 
 use super::bytes::{keep_bytes, read_bytes};
 use super::handful::Handful;
+use super::long::LongDocuments;
 use super::outcome::{Fingerprinted, ReadOutcome};
 use super::text_reader::TextReader;
 use super::tools::Tools;
@@ -26,6 +27,8 @@ pub(crate) struct Reader<'a> {
     pub(crate) tools: Tools<'a>,
     /// Holds short documents until the caller [fingerprints](Reader::fingerprint_waiting) them; `None`: each is fingerprinted while it is read.
     pub(crate) handful: Option<Handful>,
+    /// The long documents of all readers, if they share them.
+    pub(crate) long: Option<&'a LongDocuments>,
 }
 
 impl Reader<'_> {
@@ -85,7 +88,7 @@ impl Reader<'_> {
         let outcome = match (&mut self.text, handful) {
             (Some(text), _) => text.read(&mut self.tools, path, &file, stamp, known)?,
             (None, Some(handful)) => keep_bytes(&self.tools, handful, &file, stamp),
-            (None, None) => read_bytes(&mut self.tools, &file, stamp)?,
+            (None, None) => read_bytes(&mut self.tools, self.long, &file, stamp)?,
         };
         let ReadOutcome::Fingerprinted(mut done) = outcome else { return Ok(outcome) };
         let stamp_after = rustix::fs::fstat(&file).map(|stat| Stamp::of(&stat));
@@ -136,6 +139,7 @@ mod tests {
             clock: || std::time::UNIX_EPOCH + std::time::Duration::from_secs(1 << 33),
             text: None,
             handful,
+            long: None,
             tools: Tools {
                 root: &root,
                 lists: &lists,

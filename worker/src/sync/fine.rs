@@ -150,6 +150,7 @@ impl Syncs {
             clock: self.settings.clock,
             text: self.text_reader(job, cache),
             handful: None,
+            long: None,
             tools: Tools {
                 root,
                 lists: &self.records.lists,

@@ -17,6 +17,7 @@ use super::job::{Counters, Job};
 use super::office::OfficeLists;
 use super::refine::ChosenDocuments;
 use crate::documents::extraction::RecognitionInForce;
+use crate::documents::long::LongDocuments;
 use crate::documents::outcome::{Fingerprinted, ReadOutcome};
 use crate::documents::reader::Reader;
 use crate::documents::root::Root;
@@ -131,13 +132,15 @@ fn stored_result(
     (!is_lost).then(|| (result.clone(), inside))
 }
 
-/// A reader: takes groups of entries until there are no more.
+/// A reader: takes groups of entries until there are no more, and helps with the long documents of the other readers then.
 pub(super) fn read_entries(
     context: SyncContext<'_>,
     reader: io::Result<Reader<'_>>,
+    long: &LongDocuments,
     entries: &Mutex<Receiver<Vec<Entry>>>,
     outcomes: &SyncSender<io::Result<Vec<Outcome>>>,
 ) {
+    let at_work = long.at_work();
     let mut reader = match reader {
         Ok(reader) => reader,
         Err(error) => {
@@ -146,18 +149,29 @@ pub(super) fn read_entries(
             return;
         }
     };
+    take_entries(context, &mut reader, entries, outcomes);
+    drop(at_work);
+    long.help(&mut reader.tools);
+}
+
+fn take_entries(
+    context: SyncContext<'_>,
+    reader: &mut Reader<'_>,
+    entries: &Mutex<Receiver<Vec<Entry>>>,
+    outcomes: &SyncSender<io::Result<Vec<Outcome>>>,
+) {
     loop {
         let Ok(group) = entries.lock().expect("readers do not panic").recv() else { return };
         context.counters.entries_seen.fetch_add(group.len() as u64, Ordering::Relaxed);
         let mut read = Vec::with_capacity(group.len());
         for entry in group {
-            let walked = walked(context, &reader, &entry);
+            let walked = walked(context, reader, &entry);
             let is_large = matches!(walked, Some(Walked::File(stamp)) if stamp.length_bytes >= LARGE_BYTES);
             // What was read before a large document is remembered while that one is read: a stop costs only the large one.
-            if is_large && !read.is_empty() && !hand_over(&mut reader, std::mem::take(&mut read), outcomes) {
+            if is_large && !read.is_empty() && !hand_over(reader, std::mem::take(&mut read), outcomes) {
                 return;
             }
-            match read_entry(context, &mut reader, entry, walked) {
+            match read_entry(context, reader, entry, walked) {
                 Ok(outcome) => read.push(outcome),
                 Err(error) => {
                     let _ = outcomes.send(Err(error));
@@ -165,7 +179,7 @@ pub(super) fn read_entries(
                 }
             }
         }
-        if !hand_over(&mut reader, read, outcomes) {
+        if !hand_over(reader, read, outcomes) {
             return;
         }
     }

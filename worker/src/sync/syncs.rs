@@ -24,6 +24,7 @@ use super::refine::ChosenDocuments;
 use super::stopped::Stopped;
 use crate::documents::extraction::ReaderProcesses;
 use crate::documents::handful::Handful;
+use crate::documents::long::LongDocuments;
 use crate::documents::reader::Reader;
 use crate::documents::root::Root;
 use crate::documents::text_reader::{StoredTexts, TextReader};
@@ -241,6 +242,7 @@ impl Syncs {
         collector: &mut Collector<'_>,
         skipped: &Arc<Skipped>,
     ) -> Result<(), Stopped> {
+        let long = LongDocuments::new(self.settings.threads.get());
         std::thread::scope(|scope| {
             let listed = self.office.list_for(context.job);
             collector.set_listed(listed.is_some());
@@ -248,9 +250,10 @@ impl Syncs {
             let (outcomes_to, outcomes) = sync_channel(GROUPS_WAITING_MAX);
             let walker = scope.spawn(move || list_documents(context, listed, skipped, entries_to));
             let entries = Arc::new(Mutex::new(entries));
+            let long = &long;
             for _ in 0..self.settings.threads.get() {
                 let (entries, outcomes_to) = (Arc::clone(&entries), outcomes_to.clone());
-                scope.spawn(move || read_entries(context, self.reader(context), &entries, &outcomes_to));
+                scope.spawn(move || read_entries(context, self.reader(context, long), long, &entries, &outcomes_to));
             }
             // Only the readers may hold these ends of the channels, or a stage would wait for ever.
             drop((entries, outcomes_to));
@@ -262,7 +265,7 @@ impl Syncs {
         })
     }
 
-    fn reader<'a>(&'a self, context: SyncContext<'a>) -> io::Result<Reader<'a>> {
+    fn reader<'a>(&'a self, context: SyncContext<'a>, long: &'a LongDocuments) -> io::Result<Reader<'a>> {
         let SyncContext { job, root, cache, cancelled, counters, .. } = context;
         let text = self.text_reader(job, cache);
         // Only chunks are found side by side.
@@ -272,6 +275,7 @@ impl Syncs {
             clock: self.settings.clock,
             text,
             handful: are_joined.then(Handful::new),
+            long: Some(long),
             tools: Tools {
                 root,
                 lists: &self.records.lists,

@@ -1,0 +1,389 @@
+//! Long documents: the readers that have no other document to read cut their segments.
+//!
+//! The reader that took a long document joins its segments in order, and cuts one itself whenever the next is not there. So nobody waits for the
+//! others as long as all have documents to read, and the longest document of a folder does not keep one reader busy while all others are idle.
+
+use std::collections::BTreeMap;
+use std::fs::File;
+use std::io;
+use std::ops::Range;
+use std::sync::{Arc, Condvar, Mutex, MutexGuard};
+
+use cognate_fingerprint::{Chunk, Content, Segment, Segmenter};
+
+use super::holes::HoleReader;
+use super::tools::Tools;
+use crate::pace::Paced;
+
+/// A document is cut in segments if it has more than so many: of a shorter one, most would be the bytes that are read twice.
+const SEGMENTS_LEAST: u64 = 2;
+/// For each reader, so many segments may be cut and not yet joined.
+const SEGMENTS_PER_READER: u64 = 2;
+
+/// The long documents that the readers of a sync have open.
+pub(crate) struct LongDocuments {
+    state: Mutex<State>,
+    changed: Condvar,
+    segments_waiting_max: u64,
+}
+
+struct State {
+    /// The readers that still take documents.
+    at_work: usize,
+    /// The number of the next document.
+    number: u64,
+    open: BTreeMap<u64, LongDocument>,
+}
+
+/// A document whose segments are being cut.
+struct LongDocument {
+    file: Arc<File>,
+    size_bytes: u64,
+    segment_bytes: u64,
+    /// The first segment that nobody has taken.
+    next: u64,
+    /// The segments that are joined.
+    joined: u64,
+    /// Those that are cut and not joined.
+    cut: BTreeMap<u64, io::Result<Segment>>,
+}
+
+/// What the reader of a long document does next.
+enum Turn<'a> {
+    Join(io::Result<Segment>, Range<u64>),
+    Cut(Taken<'a>),
+    End,
+}
+
+impl LongDocument {
+    fn places(&self, segment: u64) -> Range<u64> {
+        let begin = segment * self.segment_bytes;
+        begin..self.size_bytes.min(begin + self.segment_bytes)
+    }
+
+    fn segments(&self) -> u64 {
+        self.size_bytes.div_ceil(self.segment_bytes)
+    }
+}
+
+impl LongDocuments {
+    /// None yet, of so many readers.
+    pub(crate) fn new(readers: usize) -> LongDocuments {
+        LongDocuments {
+            state: Mutex::new(State { at_work: readers, number: 0, open: BTreeMap::new() }),
+            changed: Condvar::new(),
+            segments_waiting_max: SEGMENTS_PER_READER * readers as u64,
+        }
+    }
+
+    /// A reader that takes documents, until this is dropped. Each of the readers has it once.
+    pub(crate) fn at_work(&self) -> AtWork<'_> {
+        AtWork(self)
+    }
+
+    /// Cuts segments of the documents of other readers, until none of these takes documents any more.
+    pub(crate) fn help(&self, tools: &mut Tools<'_>) {
+        while let Some(taken) = self.take() {
+            taken.cut(tools);
+        }
+    }
+
+    /// Reads a document and hands over its chunks; `None` if it is not cut in segments. `joined` receives the length of each segment.
+    pub(super) fn read(
+        &self,
+        tools: &mut Tools<'_>,
+        (file, size_bytes): (&File, u64),
+        mut joined: impl FnMut(u64),
+        mut each: impl FnMut(Chunk) -> io::Result<()>,
+    ) -> Option<io::Result<Content>> {
+        let segment_bytes = tools.fingerprinter.segmenter()?.segment_bytes();
+        if size_bytes <= SEGMENTS_LEAST * segment_bytes || has_holes(file, size_bytes) {
+            return None;
+        }
+        let opened = match self.open(file, size_bytes, segment_bytes) {
+            Ok(opened) => opened,
+            Err(error) => return Some(Err(error)),
+        };
+        let mut join = segmenter(tools).join();
+        loop {
+            match opened.turn() {
+                Turn::Cut(taken) => taken.cut(tools),
+                Turn::Join(segment, places) => {
+                    let (pace, cancelled) = (tools.pace, tools.cancelled);
+                    let from = |place| Paced::new(HoleReader::from(file, place, size_bytes), pace, cancelled);
+                    let joining =
+                        segment.and_then(|segment| segmenter(tools).join_segment(&mut join, &segment, from, &mut each));
+                    if let Err(error) = joining {
+                        return Some(Err(error));
+                    }
+                    joined(places.end - places.start);
+                }
+                Turn::End => return Some(Ok(segmenter(tools).finish(join))),
+            }
+        }
+    }
+
+    fn open(&self, file: &File, size_bytes: u64, segment_bytes: u64) -> io::Result<Opened<'_>> {
+        let file = Arc::new(file.try_clone()?);
+        let mut state = self.lock();
+        let number = state.number;
+        state.number += 1;
+        let document = LongDocument { file, size_bytes, segment_bytes, next: 0, joined: 0, cut: BTreeMap::new() };
+        state.open.insert(number, document);
+        self.changed.notify_all();
+        Ok(Opened { documents: self, number })
+    }
+
+    /// Waits for a segment of any document; `None` once no reader takes documents.
+    fn take(&self) -> Option<Taken<'_>> {
+        let mut state = self.lock();
+        loop {
+            let taken = state.open.iter_mut().find_map(|(number, document)| self.taken(*number, document));
+            if taken.is_some() || state.at_work == 0 {
+                return taken;
+            }
+            state = self.wait(state);
+        }
+    }
+
+    /// The next segment of a document, if there is one and not too many wait to be joined.
+    fn taken(&self, number: u64, document: &mut LongDocument) -> Option<Taken<'_>> {
+        let segment = document.next;
+        if segment == document.segments() || segment >= document.joined + self.segments_waiting_max {
+            return None;
+        }
+        document.next += 1;
+        let (file, size_bytes) = (Arc::clone(&document.file), document.size_bytes);
+        Some(Taken { documents: self, number, segment, file, size_bytes, places: document.places(segment), cut: None })
+    }
+
+    fn lock(&self) -> MutexGuard<'_, State> {
+        self.state.lock().expect("no code panics while it holds this lock")
+    }
+
+    fn wait<'g>(&self, state: MutexGuard<'g, State>) -> MutexGuard<'g, State> {
+        self.changed.wait(state).expect("no code panics while it holds this lock")
+    }
+}
+
+/// A reader that takes documents.
+pub(crate) struct AtWork<'a>(&'a LongDocuments);
+
+impl Drop for AtWork<'_> {
+    fn drop(&mut self) {
+        self.0.lock().at_work -= 1;
+        self.0.changed.notify_all();
+    }
+}
+
+/// A long document, which others may help with until this is dropped.
+struct Opened<'a> {
+    documents: &'a LongDocuments,
+    number: u64,
+}
+
+impl Opened<'_> {
+    /// Waits for the next segment in order, if all are taken.
+    fn turn(&self) -> Turn<'_> {
+        let mut state = self.documents.lock();
+        loop {
+            let document = state.open.get_mut(&self.number).expect("it is open");
+            if let Some(segment) = document.cut.remove(&document.joined) {
+                let places = document.places(document.joined);
+                document.joined += 1;
+                self.documents.changed.notify_all();
+                return Turn::Join(segment, places);
+            }
+            if document.joined == document.segments() {
+                return Turn::End;
+            }
+            if let Some(taken) = self.documents.taken(self.number, document) {
+                return Turn::Cut(taken);
+            }
+            state = self.documents.wait(state);
+        }
+    }
+}
+
+impl Drop for Opened<'_> {
+    fn drop(&mut self) {
+        self.documents.lock().open.remove(&self.number);
+    }
+}
+
+/// A segment that a reader has taken. If it is not cut, it has failed.
+struct Taken<'a> {
+    documents: &'a LongDocuments,
+    number: u64,
+    segment: u64,
+    file: Arc<File>,
+    size_bytes: u64,
+    places: Range<u64>,
+    cut: Option<io::Result<Segment>>,
+}
+
+impl Taken<'_> {
+    fn cut(mut self, tools: &mut Tools<'_>) {
+        let (pace, cancelled) = (tools.pace, tools.cancelled);
+        let from = |place| Paced::new(HoleReader::from(&self.file, place, self.size_bytes), pace, cancelled);
+        self.cut = Some(segmenter(tools).cut(self.places.clone(), from));
+    }
+}
+
+impl Drop for Taken<'_> {
+    fn drop(&mut self) {
+        let cut = self.cut.take().unwrap_or_else(|| Err(io::Error::other("a segment was not cut")));
+        // If the document is no longer open, its reader has given it up.
+        if let Some(document) = self.documents.lock().open.get_mut(&self.number) {
+            document.cut.insert(self.segment, cut);
+        }
+        self.documents.changed.notify_all();
+    }
+}
+
+fn segmenter<'t>(tools: &'t mut Tools<'_>) -> Segmenter<'t> {
+    tools.fingerprinter.segmenter().expect("all readers of a sync have the same method")
+}
+
+/// True if the file system says that there is a hole in the file: who reads from the beginning to the end leaves holes out.
+fn has_holes(file: &File, size_bytes: u64) -> bool {
+    rustix::fs::seek(file, rustix::fs::SeekFrom::Hole(0)).is_ok_and(|hole| hole < size_bytes)
+}
+
+#[cfg(test)]
+mod tests {
+    use std::sync::atomic::{AtomicBool, Ordering};
+
+    use cognate_fingerprint::{Fingerprinter, Key, Method, View};
+    use cognate_proto::file_hash::HashKinds;
+
+    use super::*;
+    use crate::documents::root::Root;
+    use crate::pace::Pace;
+    use crate::policy::Policy;
+    use crate::records::lists::Lists;
+
+    fn fingerprinter() -> Fingerprinter {
+        Method::tttd(View::Raw, 1000).unwrap().fingerprinter(&Key::none())
+    }
+
+    /// The parts of the tools of a reader.
+    struct Site {
+        _folder: tempfile::TempDir,
+        root: Root,
+        lists: Lists,
+        pace: Pace,
+        cancelled: AtomicBool,
+    }
+
+    impl Site {
+        fn new() -> Site {
+            let folder = tempfile::tempdir().unwrap();
+            Site {
+                root: Root::open(folder.path(), false, &[]).unwrap(),
+                lists: Lists::open(&folder.path().join("lists")).unwrap(),
+                pace: Pace::new(&Policy::everything(), || std::time::UNIX_EPOCH),
+                cancelled: AtomicBool::new(false),
+                _folder: folder,
+            }
+        }
+
+        fn tools(&self) -> Tools<'_> {
+            Tools {
+                root: &self.root,
+                lists: &self.lists,
+                fingerprinter: fingerprinter(),
+                hashes: HashKinds::NONE,
+                pace: &self.pace,
+                cancelled: &self.cancelled,
+                open_files: None,
+                head: Vec::new(),
+            }
+        }
+    }
+
+    /// A file of noise with a run of one byte across the places where segments meet.
+    fn file(size_bytes: usize) -> (File, Vec<u8>) {
+        let mut bytes = vec![0; size_bytes];
+        blake3::Hasher::new().finalize_xof().fill(&mut bytes);
+        bytes[(16 << 20) - 70_000..(16 << 20) + 5000].fill(b'x');
+        let mut file = tempfile::tempfile().unwrap();
+        io::Write::write_all(&mut file, &bytes).unwrap();
+        (file, bytes)
+    }
+
+    #[test]
+    fn a_document_that_readers_share_has_the_chunks_of_one_reader() {
+        let (file, bytes) = file((35 << 20) + 123);
+        let mut expected = Vec::new();
+        let content = fingerprinter().slice(&bytes, |chunk| expected.push(chunk));
+        for readers in 1..=4 {
+            let (site, long) = (Site::new(), LongDocuments::new(readers));
+            std::thread::scope(|scope| {
+                for _ in 1..readers {
+                    scope.spawn(|| {
+                        drop(long.at_work());
+                        long.help(&mut site.tools());
+                    });
+                }
+                let at_work = long.at_work();
+                let (mut chunks, mut joined_bytes) = (Vec::new(), 0);
+                let each = |chunk| {
+                    chunks.push(chunk);
+                    Ok(())
+                };
+                let read =
+                    long.read(&mut site.tools(), (&file, bytes.len() as u64), |bytes| joined_bytes += bytes, each);
+                assert_eq!(read.unwrap().unwrap(), content);
+                assert!(chunks == expected, "{readers} readers");
+                assert_eq!(joined_bytes, bytes.len() as u64);
+                drop(at_work);
+            });
+        }
+    }
+
+    #[test]
+    fn short_and_sparse_documents_are_read_in_order() {
+        let (site, long) = (Site::new(), LongDocuments::new(1));
+        let is_shared =
+            |file: &File, size_bytes| long.read(&mut site.tools(), (file, size_bytes), |_| (), |_| Ok(())).is_some();
+        let (dense, bytes) = file((16 << 20) + 5000);
+        assert!(is_shared(&dense, bytes.len() as u64));
+        assert!(!is_shared(&dense, 16 << 20));
+        let sparse = tempfile::tempfile().unwrap();
+        sparse.set_len(40 << 20).unwrap();
+        assert!(!is_shared(&sparse, 40 << 20));
+    }
+
+    #[test]
+    fn a_document_that_is_given_up_leaves_no_reader_waiting() {
+        let (file, bytes) = file(40 << 20);
+        let (site, long) = (Site::new(), LongDocuments::new(3));
+        std::thread::scope(|scope| {
+            for _ in 1..3 {
+                scope.spawn(|| {
+                    drop(long.at_work());
+                    long.help(&mut site.tools());
+                });
+            }
+            let at_work = long.at_work();
+            let document = (&file, bytes.len() as u64);
+            let refused = long.read(&mut site.tools(), document, |_| (), |_| Err(io::Error::other("no room")));
+            assert_eq!(refused.unwrap().unwrap_err().to_string(), "no room");
+            site.cancelled.store(true, Ordering::Relaxed);
+            let stopped = long.read(&mut site.tools(), document, |_| (), |_| Ok(()));
+            assert_eq!(stopped.unwrap().unwrap_err().to_string(), "stopped");
+            drop(at_work);
+        });
+        assert!(long.lock().open.is_empty());
+    }
+
+    #[test]
+    fn a_segment_that_is_taken_and_not_cut_fails_its_document() {
+        let (file, bytes) = file(20 << 20);
+        let long = LongDocuments::new(2);
+        let opened = long.open(&file, bytes.len() as u64, 8 << 20).unwrap();
+        drop(long.take());
+        assert!(matches!(opened.turn(), Turn::Join(Err(_), _)));
+    }
+}
