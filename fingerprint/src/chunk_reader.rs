@@ -9,6 +9,7 @@ use std::ops::{ControlFlow, Range};
 
 use crate::candidates::{Candidates, Finder};
 use crate::chunk::{Chunk, Content, ContentDigest, Tag};
+use crate::chunk_tagger::ChunkTagger;
 use crate::content_sketch::{ContentSketch, SKETCH_WINDOW_BYTES, Sketcher, Sketching};
 use crate::key::{Key, first_16};
 use crate::lanes::ManyHasher;
@@ -118,7 +119,7 @@ struct Progress {
 /// more, however long the documents are.
 pub(crate) struct ChunkReader {
     cutter: Cutter,
-    tags: ManyHasher,
+    tagger: ChunkTagger,
     content_key: [u8; 32],
     /// Under the same key, for the lists of many contents at a time.
     lists: ManyHasher,
@@ -138,7 +139,7 @@ impl ChunkReader {
         let content_key = key.derive("cognate content v1");
         ChunkReader {
             cutter,
-            tags: ManyHasher::keyed(key.derive("cognate tag v1")),
+            tagger: ChunkTagger::new(key),
             content_key,
             lists: ManyHasher::keyed(content_key),
             buffer: vec![0; buffer_bytes],
@@ -282,12 +283,12 @@ impl ChunkReader {
             sketches.push(self.sketch(&progress));
             self.memory.candidates = progress.candidates;
         }
-        let mut tagged = cuts.iter().zip(self.tags.hash_each(&cuts));
+        let mut tagged = cuts.iter().zip(self.tagger.tags(&cuts));
         let (mut chunks, mut rows) = (Vec::with_capacity(cuts.len()), Vec::with_capacity(cuts.len() * LIST_ROW_BYTES));
         for &count in &counts {
             let mut offset = 0;
-            for (bytes, hash) in tagged.by_ref().take(count) {
-                let chunk = chunk_of(bytes, hash, offset);
+            for (bytes, tag) in tagged.by_ref().take(count) {
+                let chunk = chunk_of(bytes, tag, offset);
                 offset += u64::from(chunk.length_bytes);
                 put_row(&chunk, &mut rows);
                 chunks.push(chunk);
@@ -375,21 +376,21 @@ impl ChunkReader {
 
     /// Chunks that follow each other from `offset` on, with their tags.
     fn tagged<'a>(&self, chunks: Vec<&'a [u8]>, mut offset: u64) -> impl Iterator<Item = (&'a [u8], Chunk)> + use<'a> {
-        let hashes = self.tags.hash_each(&chunks);
-        chunks.into_iter().zip(hashes).map(move |(bytes, hash)| {
-            let chunk = chunk_of(bytes, hash, offset);
+        let tags = self.tagger.tags(&chunks);
+        chunks.into_iter().zip(tags).map(move |(bytes, tag)| {
+            let chunk = chunk_of(bytes, tag, offset);
             offset += bytes.len() as u64;
             (bytes, chunk)
         })
     }
 }
 
-/// The chunk with these bytes and this hash.
-fn chunk_of(bytes: &[u8], hash: [u8; 32], offset: u64) -> Chunk {
+/// The chunk with these bytes and this tag.
+fn chunk_of(bytes: &[u8], tag: Tag, offset: u64) -> Chunk {
     Chunk {
         offset,
         length_bytes: u32::try_from(bytes.len()).expect("a chunk is at most a few megabytes"),
-        tag: Tag(first_16(hash)),
+        tag,
         repeated_byte: bytes.iter().all(|byte| *byte == bytes[0]),
     }
 }

@@ -33,6 +33,7 @@ mod candidates;
 mod capabilities;
 mod chunk;
 mod chunk_reader;
+mod chunk_tagger;
 mod content_sketch;
 mod estimate;
 mod extractor;
@@ -77,6 +78,7 @@ pub use capabilities::{Capabilities, FeatureKind, Verification};
 pub use chunk::{Chunk, Content, ContentDigest, Tag};
 pub use chunk_reader::Contents;
 pub use chunk_reader::segments::{Join, Segment};
+pub use chunk_tagger::ChunkTagger;
 pub use content_sketch::{ContentSketch, SKETCH_SLOTS, SKETCH_WINDOW_BYTES};
 pub use estimate::{Estimate, Likeness};
 pub use fine::{

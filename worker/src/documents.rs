@@ -13,7 +13,7 @@ pub(crate) mod extraction;
 pub(crate) mod file_class;
 pub(crate) mod handful;
 mod hashing;
-mod holes;
+pub(crate) mod holes;
 pub(crate) mod long;
 mod names;
 pub(crate) mod open_files;

@@ -4,7 +4,7 @@
 //! - [`syncs`]: carries jobs out: connects walk, readers and collector, and starts again after a loss.
 //! - [`read_stage`]: the readers, which execute the first step of the [plan](crate::plan).
 //! - [`collect`]: the collector, which executes the rest with [`index_sender`] and [`memory`].
-//! - [`refine`]: the documents that a refinement chose. [`estimate`], [`hash_search`], [`fine`],
+//! - [`refine`]: the documents that a refinement chose. [`estimate`], [`hash_search`], [`fine`] (with [`listed`]),
 //!   [`measure`]: answers without a sync.
 //! - [`office`]: the office files that a sync of bytes finds, for the sync of their text.
 //! - [`stopped`]: the reasons why an attempt ends early.
@@ -15,6 +15,7 @@ pub(crate) mod fine;
 pub(crate) mod hash_search;
 mod index_sender;
 pub(crate) mod job;
+mod listed;
 pub(crate) mod measure;
 mod memory;
 pub(crate) mod office;

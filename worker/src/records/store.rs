@@ -8,12 +8,14 @@ use std::time::Duration;
 
 use cognate_fingerprint::{ContentDigest, MethodId};
 use cognate_proto::name::RepositoryName;
+use cognate_proto::path::DocumentPath;
 use cognate_proto::scope::ScopeId;
 
 use super::cache::Cache;
 use super::cache::known::StoredPart;
-use super::lists::Lists;
+use super::lists::{Lists, Location};
 use super::sent_state::{HeldFiles, IndexUpload, SentState};
+use super::stamp::Stamp;
 use super::texts::Texts;
 use crate::error::{SiteError, SyncError};
 
@@ -21,6 +23,22 @@ use crate::error::{SiteError, SyncError};
 const CACHE_OPENINGS_MAX: usize = 50;
 /// Number of sent logs of refinements that a repository keeps. A missing log only means that its rows are sent again.
 const REFINEMENT_LOGS_MAX: usize = 8;
+
+/// What a sync leaves at a site that remembers nothing else, until the next sync.
+#[derive(Default)]
+pub(crate) struct Held {
+    /// A document for each content.
+    pub(crate) files: HeldFiles,
+    /// The lists of long contents.
+    pub(crate) lists: HashMap<ContentDigest, StampedList>,
+}
+
+/// The place of a content's list, and the stamp of the file that had the content.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(crate) struct StampedList {
+    pub(crate) stamp: Stamp,
+    pub(crate) location: Location,
+}
 
 /// The records of a site.
 pub(crate) struct Records {
@@ -35,8 +53,8 @@ pub(crate) struct Records {
     _open_cache: Option<Arc<Cache>>,
     /// The numbers of list files that could not be read: stored results that refer to them are not used.
     lost_lists: Mutex<HashSet<u64>>,
-    /// Where the contents of the last sync of each index are, if nothing is remembered.
-    held_files: Mutex<HashMap<(RepositoryName, MethodId), HeldFiles>>,
+    /// What the last sync of each index has left, if nothing is remembered.
+    held: Mutex<HashMap<(RepositoryName, MethodId), Held>>,
 }
 
 impl Records {
@@ -64,7 +82,7 @@ impl Records {
             cache: Mutex::new(cache.as_ref().map(Arc::downgrade).unwrap_or_default()),
             _open_cache: cache.filter(|_| !close_between_syncs),
             lost_lists: Mutex::default(),
-            held_files: Mutex::default(),
+            held: Mutex::default(),
         })
     }
 
@@ -131,17 +149,39 @@ impl Records {
             let sent = self.read_sent_state(repository, method_id)?;
             return Ok(sent.map(|sent| sent.documents_with_contents(is_chosen)).unwrap_or_default());
         }
-        let held = self.held_files.lock().expect("no code panics while it holds this lock");
-        let held = held.get(&(repository.clone(), method_id)).into_iter().flatten();
+        let held = self.held.lock().expect("no code panics while it holds this lock");
+        let held = held.get(&(repository.clone(), method_id)).into_iter().flat_map(|held| &held.files);
         Ok(held.filter(|(digest, _)| is_chosen(digest)).map(|(digest, path)| (*digest, path.clone())).collect())
     }
 
-    /// Keeps where the contents of a sync are, for a site that remembers nothing else.
-    pub(crate) fn hold_files(&self, repository: &RepositoryName, method_id: MethodId, files: HeldFiles) {
-        if !self.remember {
-            let mut held = self.held_files.lock().expect("no code panics while it holds this lock");
-            held.insert((repository.clone(), method_id), files);
+    /// Keeps what a sync leaves in place of what the one before left, if nothing is remembered.
+    pub(crate) fn hold(&self, repository: &RepositoryName, method_id: MethodId, new: Held) {
+        if self.remember {
+            return;
         }
+        let mut held = self.held.lock().expect("no code panics while it holds this lock");
+        let before = held.insert((repository.clone(), method_id), new);
+        for list in before.unwrap_or_default().lists.into_values() {
+            // A file that stays only takes disk space until the process ends.
+            let _ = self.lists.delete(list.location.file);
+        }
+    }
+
+    /// The list of a content, if it is stored and the file at `path` had the content when it was last read.
+    pub(crate) fn stored_list(
+        &self,
+        repository: &RepositoryName,
+        method_id: MethodId,
+        path: &DocumentPath,
+        content: &ContentDigest,
+    ) -> Option<StampedList> {
+        if !self.remember {
+            let held = self.held.lock().expect("no code panics while it holds this lock");
+            return held.get(&(repository.clone(), method_id))?.lists.get(content).copied();
+        }
+        let known = self.cache().ok()??.get(repository, path)?;
+        let (own, location) = known.result(method_id)?.own.list?;
+        (own.digest == *content).then_some(StampedList { stamp: known.stamp, location })
     }
 
     /// True if something was ever sent of an index.

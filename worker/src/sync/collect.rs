@@ -27,6 +27,7 @@ use crate::policy::Times;
 use crate::records::cache::known::{KnownDocument, LastSync};
 use crate::records::sent_state::SentState;
 use crate::records::stamp::Stamp;
+use crate::records::store::Held;
 use crate::sending::push::Push;
 
 /// A wait for the readers after which what they have read is remembered. One large document may take them hours, and a process that is
@@ -126,7 +127,8 @@ impl<'a> Collector<'a> {
         let sent_bytes = self.sender.seal(self.canary)?;
         let SyncContext { job, records, .. } = self.context;
         if job.method.capabilities().fine {
-            records.hold_files(&job.repository, job.method_id, self.sender.take_files());
+            let held = Held { files: self.sender.take_files(), lists: self.memory.take_held() };
+            records.hold(&job.repository, job.method_id, held);
         }
         self.context.counters.sent_bytes.store(sent_bytes, Ordering::Relaxed);
         if let Some(list) = self.office.take() {
@@ -303,6 +305,9 @@ impl<'a> Collector<'a> {
         self.classes.count(done.class, done.stamp.length_bytes);
         self.list_office(done.candidate, &path);
         self.memory.remember(&path, &done, earlier);
+        if !self.context.job.method.view().is_text() {
+            self.memory.hold(&done);
+        }
         let with_state = |outcome: PartOutcome| match done.changing && outcome.state.has_content() {
             true => PartOutcome { state: DocumentState::Changing, ..outcome },
             false => outcome,

@@ -9,7 +9,7 @@ use std::io;
 use std::sync::atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex};
 
-use cognate_fingerprint::{Chunk, ChunkVisitor, ContentDigest, FineChunk, FineCutter, Tag};
+use cognate_fingerprint::{Chunk, ChunkTagger, ChunkVisitor, ContentDigest, FineChunk, FineCutter, Tag};
 use cognate_proto::file_hash::HashKinds;
 use cognate_proto::fine::{FineChoice, FineTables};
 use cognate_proto::path::DocumentPath;
@@ -17,6 +17,7 @@ use cognate_proto::selection::Selection;
 use cognate_proto::v1::FineTable;
 
 use super::job::Job;
+use super::listed::{Listed, Part};
 use super::syncs::Syncs;
 use crate::documents::outcome::{Fingerprinted, ReadOutcome};
 use crate::documents::reader::Reader;
@@ -38,11 +39,16 @@ struct Shared<'a> {
     job: &'a Job,
     root: &'a Root,
     cache: Option<&'a Cache>,
-    /// Files, ascending, each with the chosen contents that it holds.
+    /// Files that are read as a whole, ascending, each with the chosen contents that it holds.
     files: Vec<(DocumentPath, Vec<ContentDigest>)>,
     next: AtomicUsize,
+    /// Parts of long documents of which only the chosen chunks are read.
+    parts: Vec<Part<'a>>,
+    next_part: AtomicUsize,
     /// The chosen contents that were found unchanged.
     found: Mutex<HashSet<ContentDigest>>,
+    /// Contents of long documents that are not what they were.
+    lost: Mutex<HashSet<ContentDigest>>,
     chosen: HashMap<ContentDigest, Vec<Tag>>,
     read_bytes: AtomicU64,
     cancelled: &'a AtomicBool,
@@ -60,13 +66,27 @@ impl Syncs {
             .map_err(|source| SyncError::Root { path: job.path.clone(), source })?;
         let cache = self.records.cache()?;
         let chosen: HashMap<ContentDigest, Vec<Tag>> = choice.contents.into_iter().collect();
+        let (mut files, mut listed) = (Vec::new(), Vec::new());
+        for (path, contents) in self.files_with_contents(job, |content| chosen.contains_key(content))? {
+            let of_list = match contents[..] {
+                [content] => Listed::open(&self.records, (job, &root), &path, (content, &chosen[&content])),
+                _ => None,
+            };
+            match of_list {
+                Some(of_list) => listed.push(of_list),
+                None => files.push((path, contents)),
+            }
+        }
         let shared = Shared {
             job,
             root: &root,
             cache: cache.as_deref(),
-            files: self.files_with_contents(job, |content| chosen.contains_key(content))?,
+            files,
             next: AtomicUsize::new(0),
-            found: Mutex::default(),
+            parts: listed.iter().flat_map(Listed::parts).collect(),
+            next_part: AtomicUsize::new(0),
+            found: Mutex::new(listed.iter().map(|listed| listed.content).collect()),
+            lost: Mutex::default(),
             chosen,
             read_bytes: AtomicU64::new(0),
             cancelled,
@@ -84,9 +104,10 @@ impl Syncs {
         }
         let tables: io::Result<Vec<Vec<FineTable>>> = tables.into_iter().collect();
         let found = shared.found.into_inner().expect("no reader panicked while it held this lock");
+        let lost = shared.lost.into_inner().expect("no reader panicked while it held this lock");
         Ok(FineChunks {
             tables: tables.map_err(|source| self.records.failure(source))?.into_iter().flatten().collect(),
-            changed_contents: (shared.chosen.len() - found.len()) as u64,
+            changed_contents: (shared.chosen.len() - found.difference(&lost).count()) as u64,
             read_bytes: shared.read_bytes.into_inner(),
         })
     }
@@ -115,6 +136,7 @@ impl Syncs {
         let visitor = move |chunk: &Chunk, bytes: &[u8]| {
             of_visitor.lock().expect("nothing panics while it is held").take(chunk, bytes, &cutter);
         };
+        self.read_parts(shared, &cut);
         let all = Selection::all();
         let mut reader = self.chunk_reader((job, root, cache), Box::new(visitor), &all, cancelled)?;
         while let Some((path, contents)) = shared.files.get(shared.next.fetch_add(1, Ordering::Relaxed)) {
@@ -132,6 +154,25 @@ impl Syncs {
         drop(reader);
         let mut cut = cut.lock().expect("nothing panicked while it was held");
         Ok(std::mem::take(&mut cut.tables).finish())
+    }
+
+    /// Takes parts of long documents until there are no more.
+    fn read_parts(&self, shared: &Shared<'_>, cut: &Mutex<Cut>) {
+        let (tagger, cutter) = (ChunkTagger::new(&self.settings.key), FineCutter::new(&self.settings.key));
+        let mut cut = cut.lock().expect("nothing panics while it is held");
+        while let Some(part) = shared.parts.get(shared.next_part.fetch_add(1, Ordering::Relaxed)) {
+            let read = part.read(&tagger, (&self.pace, shared.cancelled), |tag, bytes| cut.add(tag, bytes, &cutter));
+            match read {
+                Ok(Some(bytes)) => {
+                    shared.read_bytes.fetch_add(bytes, Ordering::Relaxed);
+                }
+                // A document that cannot be read now counts as changed.
+                Ok(None) | Err(_) => {
+                    let mut lost = shared.lost.lock().expect("no reader panics while it holds this lock");
+                    lost.insert(part.listed().content);
+                }
+            }
+        }
     }
 }
 
@@ -188,9 +229,13 @@ struct Cut {
 impl Cut {
     fn take(&mut self, chunk: &Chunk, bytes: &[u8], cutter: &FineCutter) {
         if self.wanted.remove(&chunk.tag) {
-            cutter.cut(bytes, |fine| self.fine.push(fine));
-            self.tables.push(chunk.tag, self.fine.drain(..));
+            self.add(chunk.tag, bytes, cutter);
         }
+    }
+
+    fn add(&mut self, tag: Tag, bytes: &[u8], cutter: &FineCutter) {
+        cutter.cut(bytes, |fine| self.fine.push(fine));
+        self.tables.push(tag, self.fine.drain(..));
     }
 }
 

@@ -12,6 +12,7 @@ use crate::documents::outcome::{Chunks, Fingerprinted, PartOutcome};
 use crate::records::cache::Cache;
 use crate::records::cache::known::{Change, KnownDocument, LastSync, MethodResult, StoredPart};
 use crate::records::lists::{ListWriter, Lists, Location};
+use crate::records::store::StampedList;
 
 /// Number of paths that one write remembers.
 const CHANGES_PER_WRITE: usize = 1024;
@@ -27,7 +28,9 @@ pub(super) struct Memory<'a> {
     writer: ListWriter<'a>,
     /// Lists that this sync has stored, by the digest of their content.
     stored: HashMap<ContentDigest, Location>,
-    /// List files of single documents to which rows refer.
+    /// The lists of long contents, if nothing is remembered.
+    held: HashMap<ContentDigest, StampedList>,
+    /// List files of single documents to which rows refer, or which are held.
     used_spools: HashSet<u64>,
     changes: Vec<Change>,
     /// Reset when the disk accepts no more lists.
@@ -49,6 +52,7 @@ impl<'a> Memory<'a> {
             recognition,
             writer: lists.writer(),
             stored: HashMap::new(),
+            held: HashMap::new(),
             used_spools: HashSet::new(),
             changes: Vec::new(),
             can_store: true,
@@ -69,12 +73,26 @@ impl<'a> Memory<'a> {
         }
     }
 
+    /// Holds the list of a long document that was read, if it is settled and nothing is remembered.
+    pub(super) fn hold(&mut self, done: &Fingerprinted) {
+        let Some((content, Chunks::Stored(location))) = &done.own.content else { return };
+        if self.cache.is_none() && done.settled && !self.held.contains_key(&content.digest) {
+            self.used_spools.insert(location.file);
+            self.held.insert(content.digest, StampedList { stamp: done.stamp, location: *location });
+        }
+    }
+
+    /// The lists that are held.
+    pub(super) fn take_held(&mut self) -> HashMap<ContentDigest, StampedList> {
+        std::mem::take(&mut self.held)
+    }
+
     /// Forgets a document.
     pub(super) fn forget(&mut self, path: DocumentPath) {
         self.changes.push(Change::forget(path));
     }
 
-    /// Removes the list file of a document if no row refers to it.
+    /// Removes the list file of a document if no row refers to it and it is not held.
     pub(super) fn discard_unused(&self, spool_file: Option<u64>) {
         if let Some(file) = spool_file.filter(|file| !self.used_spools.contains(file)) {
             // A file that stays only takes disk space until the next compaction.
@@ -177,6 +195,7 @@ fn merged(done: &Fingerprinted, earlier: Option<KnownDocument>, result: MethodRe
 
 #[cfg(test)]
 mod tests {
+    use cognate_fingerprint::ContentSketch;
     use cognate_proto::batch::DocumentState;
     use cognate_proto::v1::FileClass;
 
@@ -249,5 +268,37 @@ mod tests {
         memory.forget(path("settled"));
         memory.flush();
         assert_eq!(cache.get(&repository, &path("settled")), None);
+    }
+
+    #[test]
+    fn the_list_of_a_long_document_is_held_where_nothing_is_remembered() {
+        let folder = tempfile::tempdir().unwrap();
+        let cache = Cache::open(&folder.path().join("cache")).unwrap();
+        let lists = Lists::open(&folder.path().join("lists")).unwrap();
+        let repository = RepositoryName::main();
+        let content = |number: u8| {
+            let (digest, sketch) = (ContentDigest([number; 16]), ContentSketch::NONE);
+            Content { size_bytes: 9, chunk_count: 9, digest, sketch }
+        };
+        let long = |number: u8, settled: bool| {
+            let mut writer = lists.writer();
+            let location = writer.append(&ChunkTable::default()).unwrap();
+            let own = PartOutcome::read(content(number), Chunks::Stored(location));
+            Fingerprinted { own, settled, spool_file: Some(location.file), ..done(stamp(u64::from(number)), None) }
+        };
+        let held = |cache: Option<&Cache>| {
+            let mut memory = Memory::new(cache, &lists, &repository, (MethodId([1; 16]), 0));
+            for (number, settled) in [(1, true), (2, false), (1, true)] {
+                let done = long(number, settled);
+                memory.hold(&done);
+                memory.discard_unused(done.spool_file);
+            }
+            let held = memory.take_held();
+            let files: Vec<u64> = lists.files().unwrap().into_iter().map(|(file, _)| file).collect();
+            (held.into_iter().map(|(digest, list)| (digest, list.location.file)).collect::<Vec<_>>(), files)
+        };
+        let (of_none, files) = held(None);
+        assert_eq!((of_none, files), (vec![(ContentDigest([1; 16]), 1)], vec![1]));
+        assert_eq!(held(Some(&cache)).0, []);
     }
 }
