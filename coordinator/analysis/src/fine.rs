@@ -49,7 +49,7 @@ use self::links::{Measured, MeasuredPair, Measuring};
 use self::loose::Loose;
 use self::parts::{PartBytes, Parts};
 use self::sample::Sampling;
-use self::wanted::WantedChunk;
+use self::wanted::{Wanted, WantedChunk};
 use crate::alignment::Alignment;
 use crate::checkpoint::Checkpoint;
 use crate::compare::Task;
@@ -271,10 +271,11 @@ impl Task<'_> {
         found: &mut Analysis,
     ) -> Result<(LinkFile, FineFound, ExactFigures), Error> {
         let mut sampling = Sampling::of(self.subject);
-        let candidates = self.fine_candidates(coarse, alignment, &mut sampling)?;
+        let mut candidates = self.fine_candidates(coarse, alignment, &mut sampling)?;
         let sample = sampling.finish();
         let spread = self.spread_chunks(coarse, &contents_of(&candidates.pairs))?;
-        let wanted = self.wanted_chunks(&candidates.pairs, &spread)?;
+        let Wanted { chunks: wanted, too_long } = self.wanted_chunks(&candidates.pairs, &spread)?;
+        candidates.omit(&too_long);
         let chunks: Vec<Tag> = wanted.iter().map(|chunk| chunk.tag).collect();
         let mut earlier = Vec::new();
         for files in round.earlier.iter().filter(|files| files.has_chunks()) {

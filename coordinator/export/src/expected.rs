@@ -73,7 +73,7 @@ fn within(expected: &ExpectedError) -> String {
 fn omitted(pairs: u64) -> Option<String> {
     let (of_pairs, were) = (of_pairs(pairs), if pairs == 1 { "was" } else { "were" });
     (pairs > 0).then(|| {
-        format!("{of_pairs} of documents with closer relatives {were} compared by whole passages (chunks) alone, and may share more than is reported.")
+        format!("{of_pairs} of documents that are too long, or have closer relatives, {were} compared by whole passages (chunks) alone, and may share more than is reported.")
     })
 }
 
@@ -119,9 +119,13 @@ mod tests {
     #[test]
     fn pairs_that_keep_the_figures_of_whole_chunks_are_counted_in_a_sentence() {
         assert_eq!(omitted(0), None);
-        let one = "1 pair of documents with closer relatives was compared by whole passages (chunks) alone, and may share more than is reported.";
+        let one = "1 pair of documents that are too long, or have closer relatives, was compared by whole passages (chunks) alone, and may share more than is reported.";
         assert_eq!(omitted(1).as_deref(), Some(one));
-        assert!(omitted(95_175).unwrap().starts_with("95,175 pairs of documents with closer relatives were "));
+        assert!(
+            omitted(95_175)
+                .unwrap()
+                .starts_with("95,175 pairs of documents that are too long, or have closer relatives, were ")
+        );
     }
 
     fn expected(pairs: u64, sites_pairs: u64, source: &'static str) -> ExpectedError {

@@ -18,8 +18,16 @@ use crate::threads::side_by_side;
 pub(super) struct Candidates {
     /// Ascending, each once.
     pub(super) pairs: Vec<Pair>,
-    /// Pairs that are left out, because their contents have too many.
+    /// Pairs that are left out, because their contents have too many or are too long.
     pub(super) omitted: u64,
+}
+
+impl Candidates {
+    /// Leaves pairs out, which ascend.
+    pub(super) fn omit(&mut self, pairs: &[Pair]) {
+        self.pairs.retain(|pair| pairs.binary_search(pair).is_err());
+        self.omitted += pairs.len() as u64;
+    }
 }
 
 impl Task<'_> {

@@ -3,10 +3,11 @@
 use cognate_fingerprint::{Feature, Tag};
 use cognate_proto::fine::{Expansion, FineChoice};
 use cognate_proto::limits::FINE_CHUNKS_MAX;
-use cognate_similarity::fine::{ByChunks, by_chunks, counted};
+use cognate_similarity::fine::{ByChunks, ChunkCount, by_chunks, counted};
 use foldhash::HashMap;
 
 use super::expansions::{Expansions, ExpansionsWriter};
+use super::pair::{Pair, ascending as ascending_pairs};
 use super::{FineAnswer, FineFailure, FineRequest, FineRoot, FineRound};
 use crate::compare::Task;
 use crate::error::Error;
@@ -24,11 +25,24 @@ pub(super) struct WantedChunk {
     pub(super) length_bytes: u32,
 }
 
+/// Bytes that are left of a content at most in a pair that is measured. So many take one thread half a minute, and three times as many bytes of memory.
+/// The contents of tests are short.
+pub(super) const LEFT_BYTES_MAX: u64 = if cfg!(test) { 2600 } else { 1 << 30 };
+
+/// What somebody has to cut, and the pairs that are left out.
+pub(super) struct Wanted {
+    /// Each chunk once, ascending.
+    pub(super) chunks: Vec<WantedChunk>,
+    /// Pairs of which too much is left to be measured, ascending.
+    pub(super) too_long: Vec<Pair>,
+}
+
 /// Chunks of one thread, with repetitions that are removed now and then.
 #[derive(Default)]
 struct Gathered {
     chunks: Vec<WantedChunk>,
     distinct: usize,
+    too_long: Vec<Pair>,
 }
 
 /// The portions of one root that are not asked for yet.
@@ -56,17 +70,24 @@ pub(super) fn compared(a: &[Feature], b: &[Feature]) -> ByChunks {
     by_chunks(&chunks(a), &chunks(b))
 }
 
+/// True if what is left of a content has more bytes.
+fn is_too_long(left: &[ChunkCount], bytes_max: u64) -> bool {
+    let bytes = left.iter().map(|chunk| u64::from(chunk.count) * u64::from(chunk.length_bytes));
+    bytes.fold(0, u64::saturating_add) > bytes_max
+}
+
 impl Task<'_> {
-    /// The chunks that are left of any pair, and those that contents of many kinds have, each once and by their tags.
-    pub(super) fn wanted_chunks(
-        &self,
-        pairs: &[(u32, u32)],
-        spread: &[WantedChunk],
-    ) -> Result<Vec<WantedChunk>, Error> {
+    /// The chunks that are left of any pair, and those that contents of many kinds have.
+    pub(super) fn wanted_chunks(&self, pairs: &[Pair], spread: &[WantedChunk]) -> Result<Wanted, Error> {
         let gathered = self.each_pair(pairs, Gathered::default, &|gathered: &mut Gathered, (a, b), of_a, of_b| {
             let left = compared(of_a, of_b).left;
             // If nothing is left of one of the two, they have nothing more in common.
-            if left.iter().all(|left| !left.is_empty()) {
+            if left.iter().any(Vec::is_empty) {
+                return Ok(());
+            }
+            if left.iter().any(|left| is_too_long(left, LEFT_BYTES_MAX)) {
+                gathered.too_long.push((a, b));
+            } else {
                 for (content, left) in [a, b].into_iter().zip(left) {
                     gathered.add(left.iter().map(|chunk| WantedChunk {
                         tag: chunk.tag,
@@ -77,6 +98,8 @@ impl Task<'_> {
             }
             Ok(())
         })?;
+        let mut gathered = gathered;
+        let too_long = gathered.iter_mut().flat_map(|gathered| std::mem::take(&mut gathered.too_long)).collect();
         let ascending: Vec<Vec<WantedChunk>> = std::thread::scope(|scope| {
             let sorting = gathered.into_iter().map(|gathered| scope.spawn(|| gathered.finish()));
             let sorting: Vec<_> = sorting.collect();
@@ -87,7 +110,7 @@ impl Task<'_> {
         // A stable sort merges what is in order already.
         all.sort();
         all.dedup_by_key(|chunk| chunk.tag);
-        Ok(all)
+        Ok(Wanted { chunks: all, too_long: ascending_pairs(too_long) })
     }
 
     /// Has the chunks cut that no earlier scan has, and writes all of them down.
@@ -254,6 +277,17 @@ mod tests {
         let portion =
             Portion { choice: FineChoice { contents: Vec::new() }, lengths: [(tag, 21)].into_iter().collect() };
         Answered { root, portion, answer: Ok(answer) }
+    }
+
+    #[test]
+    fn a_pair_is_left_out_if_the_rest_of_one_of_the_two_is_too_long() {
+        let left = |counts: &[(u32, u32)]| -> Vec<ChunkCount> {
+            let chunk = |&(length_bytes, count): &(u32, u32)| ChunkCount { tag: Tag([1; 16]), length_bytes, count };
+            counts.iter().map(chunk).collect()
+        };
+        assert!(!is_too_long(&left(&[(1000, 3), (500, 1)]), 3500));
+        assert!(is_too_long(&left(&[(1000, 3), (501, 1)]), 3500));
+        assert!(is_too_long(&left(&[(u32::MAX, u32::MAX); 3]), LEFT_BYTES_MAX));
     }
 
     #[test]

@@ -68,7 +68,9 @@ impl Measured {
         }
         if linked_bytes == coarse.measure.shared_bytes {
             let reason = match asked.has_all_of_scan {
-                true => "the scan did not measure this pair by fine chunks: both have closer relatives",
+                true => {
+                    "the scan did not measure this pair by fine chunks: both have closer relatives, or more than 1 GiB is left of one"
+                }
                 false => "the scan did not measure this pair by fine chunks",
             };
             return Measured::coarse(by_chunks(), reason.to_owned());

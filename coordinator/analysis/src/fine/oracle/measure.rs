@@ -3,15 +3,19 @@
 use std::cmp::Reverse;
 use std::collections::BTreeMap;
 
-use cognate_fingerprint::{FineChunk, FineCutter};
+use cognate_fingerprint::{FineChunk, FineCutter, Tag};
 
 use super::Outcome;
 use super::candidates::{Proposed, counts, payload};
 use super::trees::{Facts, Tree};
+use crate::fine::wanted::LEFT_BYTES_MAX;
 
 pub(super) fn outcome(tree: &Tree, contents: &[Facts], proposed: &Proposed) -> Outcome {
     let cutter = FineCutter::new(&tree.key);
-    let candidates = proposed.candidates();
+    let mut candidates = proposed.candidates();
+    let proposed_pairs = candidates.len();
+    candidates.retain(|(a, b)| !is_too_long(&contents[*a as usize], &contents[*b as usize]));
+    let too_long = proposed_pairs - candidates.len();
     let mut links = BTreeMap::new();
     for (pair, coarse) in &proposed.coarse {
         let (a, b) = (&contents[pair.0 as usize], &contents[pair.1 as usize]);
@@ -20,8 +24,22 @@ pub(super) fn outcome(tree: &Tree, contents: &[Facts], proposed: &Proposed) -> O
             links.insert(*pair, coarse + fine);
         }
     }
-    let omitted = proposed.cut_sharing.len() + proposed.cut_agreeing.len();
-    Outcome { links, candidates: candidates.len() as u64, omitted: omitted as u64 }
+    let omitted = proposed.cut_sharing.len() + proposed.cut_agreeing.len() + too_long;
+    let [too_long, omitted] = [too_long, omitted].map(|count| count as u64);
+    Outcome { links, candidates: candidates.len() as u64, omitted, too_long }
+}
+
+/// True if both have something left, and one of them too much.
+fn is_too_long(a: &Facts, b: &Facts) -> bool {
+    let left = |facts: &Facts, other: &Facts| -> u64 {
+        let theirs = counts(other);
+        let left = |(chunk, count): ((Tag, u32), u64)| {
+            u64::from(chunk.1) * count.saturating_sub(theirs.get(&chunk).copied().unwrap_or(0))
+        };
+        counts(facts).into_iter().map(left).sum()
+    };
+    let [x, y] = [left(a, b), left(b, a)];
+    x > 0 && y > 0 && x.max(y) > LEFT_BYTES_MAX
 }
 
 /// The bytes that the chunks left of both have in common by their fine chunks.

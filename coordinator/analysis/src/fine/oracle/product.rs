@@ -158,7 +158,7 @@ fn read(path: &Path, contents: &[Facts]) -> Outcome {
         })
         .unwrap();
     assert_eq!(counts[1], 0, "every chunk was cut");
-    Outcome { links, candidates: counts[0], omitted: counts[2] }
+    Outcome { links, candidates: counts[0], omitted: counts[2], too_long: 0 }
 }
 
 impl FineSource for Sites<'_> {

@@ -126,7 +126,7 @@ pub struct FineSection {
     /// The repositories that did not give all fine chunks.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub incomplete: Vec<FineRepository>,
-    /// Pairs whose documents have closer relatives: they keep the figures of whole chunks.
+    /// Pairs whose documents have closer relatives or are too long: they keep the figures of whole chunks.
     pub omitted_pairs: u64,
     /// Rows of fine chunks that templates leave out.
     pub template_rows: u64,
