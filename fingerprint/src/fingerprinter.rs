@@ -123,7 +123,7 @@ impl Fingerprinter {
         contents
     }
 
-    /// What cuts a long document in segments, so that several fingerprinters can share it; nothing where the bytes must be seen in order: by a
+    /// The cutter of segments of a long document, so that several fingerprinters can share it; nothing where the bytes must be seen in order: by a
     /// method without chunks, or by a visitor.
     pub fn segmenter(&mut self) -> Option<Segmenter<'_>> {
         match &mut self.reader {
@@ -158,7 +158,8 @@ impl Segmenter<'_> {
         self.reader.join()
     }
 
-    /// Joins the next segment and hands its chunks, in order, to `each`. Where segments do not agree about a cut, the document is read again.
+    /// Joins the next segment and hands its chunks, in order, to `each`. Where segments do not agree about a cut, the document is read again. Returns
+    /// where the last chunk ends: before the segment does, if the document ends there.
     ///
     /// # Errors
     /// If the reader or `each` fails.
@@ -168,7 +169,7 @@ impl Segmenter<'_> {
         segment: &Segment,
         open: impl FnOnce(u64) -> R,
         each: impl FnMut(Chunk) -> io::Result<()>,
-    ) -> io::Result<()> {
+    ) -> io::Result<u64> {
         self.reader.join_segment(join, segment, open, each)
     }
 

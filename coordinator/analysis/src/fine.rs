@@ -49,7 +49,7 @@ use self::links::{Measured, MeasuredPair, Measuring};
 use self::loose::Loose;
 use self::parts::{PartBytes, Parts};
 use self::sample::Sampling;
-use self::wanted::{Wanted, WantedChunk};
+use self::wanted::{Left, WantedChunk, each_once};
 use crate::alignment::Alignment;
 use crate::checkpoint::Checkpoint;
 use crate::compare::Task;
@@ -273,9 +273,10 @@ impl Task<'_> {
         let mut sampling = Sampling::of(self.subject);
         let mut candidates = self.fine_candidates(coarse, alignment, &mut sampling)?;
         let sample = sampling.finish();
-        let spread = self.spread_chunks(coarse, &contents_of(&candidates.pairs))?;
-        let Wanted { chunks: wanted, too_long } = self.wanted_chunks(&candidates.pairs, &spread)?;
+        let Left { chunks: left, too_long } = self.left_chunks(&candidates.pairs)?;
         candidates.omit(&too_long);
+        let spread = self.spread_chunks(coarse, &contents_of(&candidates.pairs))?;
+        let wanted = each_once([left, spread.clone()].concat());
         let chunks: Vec<Tag> = wanted.iter().map(|chunk| chunk.tag).collect();
         let mut earlier = Vec::new();
         for files in round.earlier.iter().filter(|files| files.has_chunks()) {

@@ -1,8 +1,8 @@
 //! A long document cut in segments, by several readers, with exactly the cuts of one pass.
 //!
 //! Where a chunk ends depends on where it begins and on the bytes from a little before that place on. So two readers that began at
-//! different places go on alike once they have one cut in common, which takes them a few chunks. A segment is cut from [`WARM_UP_CHUNKS`]
-//! longest chunks before it, as if a chunk began there. [`Join`] takes the segments in order: it looks for the cut where the one before ended, and
+//! different places go on alike once they have one cut in common, which takes them a few chunks. A segment is cut from a place before it, as if a chunk began
+//! there, so that this happens on the way ([`WARM_UP_CHUNKS`]). [`Join`] takes the segments in order: it looks for the cut where the one before ended, and
 //! from there on the chunks of both are those of the document. Where they do not agree, as in a long run of one byte, it reads on from the cut
 //! before until they do, if need be to the end of the segment.
 
@@ -17,12 +17,12 @@ use crate::tttd::WINDOW_BYTES;
 
 /// The least length of a segment: long enough that the bytes before and after it, which are read twice, are a small part.
 const SEGMENT_BYTES_MIN: u64 = 8 << 20;
-/// The longest chunks that fit in a segment.
+/// At least so many chunks of the greatest length fit in a segment.
 const SEGMENT_CHUNKS_MIN: u64 = 256;
-/// The longest chunks that are cut before a segment.
+/// A segment is cut from so many chunks of the greatest length before it.
 const WARM_UP_CHUNKS: u64 = 8;
 
-/// The chunks of a part of a document, those of the warm-up included.
+/// The chunks of a part of a document, and those from a little before it.
 pub struct Segment {
     chunks: Vec<Chunk>,
     sketching: Option<Sketching>,
@@ -88,14 +88,14 @@ impl ChunkReader {
         }
     }
 
-    /// Joins the next segment and hands over its chunks.
+    /// Joins the next segment and hands over its chunks; returns where the last one ends.
     pub(crate) fn join_segment<R: Read>(
         &mut self,
         join: &mut Join,
         segment: &Segment,
         open: impl FnOnce(u64) -> R,
         mut each: impl FnMut(Chunk) -> io::Result<()>,
-    ) -> io::Result<()> {
+    ) -> io::Result<u64> {
         if let Some((joined, further)) = join.sketching.as_mut().zip(segment.sketching.as_ref()) {
             joined.merge(further);
         }
@@ -106,7 +106,8 @@ impl ChunkReader {
             })?;
         }
         let rest = segment.from(join.end).unwrap_or_default();
-        rest.iter().try_for_each(|chunk| join.add(*chunk, &mut each))
+        rest.iter().try_for_each(|chunk| join.add(*chunk, &mut each))?;
+        Ok(join.end)
     }
 
     /// Ends a document whose segments are all joined.

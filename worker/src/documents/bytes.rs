@@ -74,7 +74,8 @@ fn read_in_segments(
     let mut counted = Open::new(io::empty(), stamp.length_bytes, tools.open_files);
     let document = (file, stamp.length_bytes);
     let content = long.read(tools, document, |bytes| counted.pass(bytes), |chunk| spool.push(&chunk))?;
-    let mut head = HeadReader::new(HoleReader::new(file, stamp.length_bytes));
+    let first = Paced::new(HoleReader::new(file, stamp.length_bytes), tools.pace, tools.cancelled);
+    let mut head = HeadReader::new(first);
     Some(content.and_then(|content| {
         head.fill()?;
         let Content { size_bytes, .. } = content;

@@ -9,7 +9,7 @@ use cognate_fingerprint::ReadSparse;
 /// A hole is skipped in pieces of this many bytes, so that a cancelled sync ends between two of them.
 const SKIPPED_BYTES_MAX: u64 = 1 << 30;
 
-/// The first bytes of a file, as many as it had when it was opened.
+/// The bytes of a file up to the length that it had when it was opened.
 pub(crate) struct HoleReader<'f> {
     file: &'f File,
     /// The place of the next byte. That of the file is not used: every read would lock it.
@@ -21,11 +21,11 @@ pub(crate) struct HoleReader<'f> {
 
 impl<'f> HoleReader<'f> {
     pub(crate) fn new(file: &'f File, size_bytes: u64) -> HoleReader<'f> {
-        HoleReader::from(file, 0, size_bytes)
+        HoleReader::from_place(file, 0, size_bytes)
     }
 
-    /// Those of the first bytes that follow `place`.
-    pub(crate) fn from(file: &'f File, place: u64, size_bytes: u64) -> HoleReader<'f> {
+    /// Reads from `place` on.
+    pub(crate) fn from_place(file: &'f File, place: u64, size_bytes: u64) -> HoleReader<'f> {
         HoleReader { file, next: place, left_bytes: size_bytes.saturating_sub(place), has_holes: true }
     }
 

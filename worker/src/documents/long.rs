@@ -12,12 +12,13 @@ use std::sync::{Arc, Condvar, Mutex, MutexGuard};
 use cognate_fingerprint::{Chunk, Content, Segment, Segmenter};
 
 use super::holes::HoleReader;
+use super::open_files::Open;
 use super::tools::Tools;
 use crate::pace::Paced;
 
-/// A document is cut in segments if it has more than so many: of a shorter one, most would be the bytes that are read twice.
+/// A document is cut in segments if it has more than so many.
 const SEGMENTS_LEAST: u64 = 2;
-/// For each reader, so many segments may be cut and not yet joined.
+/// For each reader, so many segments of all documents may be taken and not yet joined.
 const SEGMENTS_PER_READER: u64 = 2;
 
 /// The long documents that the readers of a sync have open.
@@ -48,7 +49,7 @@ struct LongDocument {
     cut: BTreeMap<u64, io::Result<Segment>>,
 }
 
-/// What the reader of a long document does next.
+/// The next step of the reader of a long document.
 enum Turn<'a> {
     Join(io::Result<Segment>, Range<u64>),
     Cut(Taken<'a>),
@@ -66,18 +67,26 @@ impl LongDocument {
     }
 }
 
+impl State {
+    /// The segments that are taken and not yet joined.
+    fn waiting(&self) -> u64 {
+        self.open.values().map(|document| document.next - document.joined).sum()
+    }
+}
+
 impl LongDocuments {
-    /// None yet, of so many readers.
+    /// No documents yet, of so many readers.
     pub(crate) fn new(readers: usize) -> LongDocuments {
         LongDocuments {
-            state: Mutex::new(State { at_work: readers, number: 0, open: BTreeMap::new() }),
+            state: Mutex::new(State { at_work: 0, number: 0, open: BTreeMap::new() }),
             changed: Condvar::new(),
             segments_waiting_max: SEGMENTS_PER_READER * readers as u64,
         }
     }
 
-    /// A reader that takes documents, until this is dropped. Each of the readers has it once.
+    /// A reader that takes documents, until this is dropped. All readers must have theirs before the first of them [helps](LongDocuments::help).
     pub(crate) fn at_work(&self) -> AtWork<'_> {
+        self.lock().at_work += 1;
         AtWork(self)
     }
 
@@ -88,39 +97,22 @@ impl LongDocuments {
         }
     }
 
-    /// Reads a document and hands over its chunks; `None` if it is not cut in segments. `joined` receives the length of each segment.
+    /// Reads a document and hands over its chunks; `None` if it is not cut in segments. `joined` receives the number of bytes whenever more of them are
+    /// joined.
     pub(super) fn read(
         &self,
         tools: &mut Tools<'_>,
         (file, size_bytes): (&File, u64),
-        mut joined: impl FnMut(u64),
-        mut each: impl FnMut(Chunk) -> io::Result<()>,
+        joined: impl FnMut(u64),
+        each: impl FnMut(Chunk) -> io::Result<()>,
     ) -> Option<io::Result<Content>> {
         let segment_bytes = tools.fingerprinter.segmenter()?.segment_bytes();
         if size_bytes <= SEGMENTS_LEAST * segment_bytes || has_holes(file, size_bytes) {
             return None;
         }
-        let opened = match self.open(file, size_bytes, segment_bytes) {
-            Ok(opened) => opened,
-            Err(error) => return Some(Err(error)),
-        };
-        let mut join = segmenter(tools).join();
-        loop {
-            match opened.turn() {
-                Turn::Cut(taken) => taken.cut(tools),
-                Turn::Join(segment, places) => {
-                    let (pace, cancelled) = (tools.pace, tools.cancelled);
-                    let from = |place| Paced::new(HoleReader::from(file, place, size_bytes), pace, cancelled);
-                    let joining =
-                        segment.and_then(|segment| segmenter(tools).join_segment(&mut join, &segment, from, &mut each));
-                    if let Err(error) = joining {
-                        return Some(Err(error));
-                    }
-                    joined(places.end - places.start);
-                }
-                Turn::End => return Some(Ok(segmenter(tools).finish(join))),
-            }
-        }
+        // Without a descriptor for the others, it is read in order.
+        let opened = self.open(file, size_bytes, segment_bytes).ok()?;
+        Some(opened.read(tools, (file, size_bytes), joined, each))
     }
 
     fn open(&self, file: &File, size_bytes: u64, segment_bytes: u64) -> io::Result<Opened<'_>> {
@@ -138,18 +130,23 @@ impl LongDocuments {
     fn take(&self) -> Option<Taken<'_>> {
         let mut state = self.lock();
         loop {
-            let taken = state.open.iter_mut().find_map(|(number, document)| self.taken(*number, document));
-            if taken.is_some() || state.at_work == 0 {
-                return taken;
+            if state.waiting() < self.segments_waiting_max {
+                let taken = state.open.iter_mut().find_map(|(number, document)| self.taken(*number, document));
+                if taken.is_some() {
+                    return taken;
+                }
+            }
+            if state.at_work == 0 {
+                return None;
             }
             state = self.wait(state);
         }
     }
 
-    /// The next segment of a document, if there is one and not too many wait to be joined.
+    /// The next segment of a document, if there is one.
     fn taken(&self, number: u64, document: &mut LongDocument) -> Option<Taken<'_>> {
         let segment = document.next;
-        if segment == document.segments() || segment >= document.joined + self.segments_waiting_max {
+        if segment == document.segments() {
             return None;
         }
         document.next += 1;
@@ -183,6 +180,33 @@ struct Opened<'a> {
 }
 
 impl Opened<'_> {
+    fn read(
+        &self,
+        tools: &mut Tools<'_>,
+        (file, size_bytes): (&File, u64),
+        mut joined: impl FnMut(u64),
+        mut each: impl FnMut(Chunk) -> io::Result<()>,
+    ) -> io::Result<Content> {
+        let (mut join, mut end) = (segmenter(tools).join(), 0);
+        loop {
+            match self.turn() {
+                Turn::Cut(taken) => taken.cut(tools),
+                Turn::Join(segment, places) => {
+                    let (pace, cancelled, before) = (tools.pace, tools.cancelled, end);
+                    let from = |place| Paced::new(HoleReader::from_place(file, place, size_bytes), pace, cancelled);
+                    end = segmenter(tools).join_segment(&mut join, &segment?, from, &mut each)?;
+                    joined(end - before);
+                    if end < places.end {
+                        // The document ends here: it has become shorter.
+                        break;
+                    }
+                }
+                Turn::End => break,
+            }
+        }
+        Ok(segmenter(tools).finish(join))
+    }
+
     /// Waits for the next segment in order, if all are taken.
     fn turn(&self) -> Turn<'_> {
         let mut state = self.documents.lock();
@@ -197,8 +221,13 @@ impl Opened<'_> {
             if document.joined == document.segments() {
                 return Turn::End;
             }
-            if let Some(taken) = self.documents.taken(self.number, document) {
-                return Turn::Cut(taken);
+            // The one that is to be joined next may always be taken, or all might wait.
+            let is_next = document.next == document.joined;
+            if is_next || state.waiting() < self.documents.segments_waiting_max {
+                let document = state.open.get_mut(&self.number).expect("it is open");
+                if let Some(taken) = self.documents.taken(self.number, document) {
+                    return Turn::Cut(taken);
+                }
             }
             state = self.documents.wait(state);
         }
@@ -208,6 +237,8 @@ impl Opened<'_> {
 impl Drop for Opened<'_> {
     fn drop(&mut self) {
         self.documents.lock().open.remove(&self.number);
+        // Fewer segments wait now.
+        self.documents.changed.notify_all();
     }
 }
 
@@ -224,9 +255,15 @@ struct Taken<'a> {
 
 impl Taken<'_> {
     fn cut(mut self, tools: &mut Tools<'_>) {
-        let (pace, cancelled) = (tools.pace, tools.cancelled);
-        let from = |place| Paced::new(HoleReader::from(&self.file, place, self.size_bytes), pace, cancelled);
-        self.cut = Some(segmenter(tools).cut(self.places.clone(), from));
+        let (pace, cancelled, open_files) = (tools.pace, tools.cancelled, tools.open_files);
+        will_be_read(&self.file, &self.places);
+        let from = |place| {
+            let reader = Paced::new(HoleReader::from_place(&self.file, place, self.size_bytes), pace, cancelled);
+            // Its document counts by itself as a file to be read; these bytes count as read until they are joined.
+            Open::new(reader, 0, open_files)
+        };
+        let cut = segmenter(tools).cut(self.places.clone(), from);
+        self.cut = Some(cut);
     }
 }
 
@@ -243,6 +280,17 @@ impl Drop for Taken<'_> {
 
 fn segmenter<'t>(tools: &'t mut Tools<'_>) -> Segmenter<'t> {
     tools.fingerprinter.segmenter().expect("all readers of a sync have the same method")
+}
+
+/// Several readers of one open file are no sequence to the kernel, which would not read ahead for them.
+fn will_be_read(file: &File, places: &Range<u64>) {
+    #[cfg(target_os = "linux")]
+    if let Some(bytes) = std::num::NonZeroU64::new(places.end - places.start) {
+        // A file system that takes no advice reads as it does.
+        let _ = rustix::fs::fadvise(file, places.start, Some(bytes), rustix::fs::Advice::WillNeed);
+    }
+    #[cfg(not(target_os = "linux"))]
+    let _ = (file, places);
 }
 
 /// True if the file system says that there is a hole in the file: who reads from the beginning to the end leaves holes out.
@@ -320,13 +368,10 @@ mod tests {
         for readers in 1..=4 {
             let (site, long) = (Site::new(), LongDocuments::new(readers));
             std::thread::scope(|scope| {
-                for _ in 1..readers {
-                    scope.spawn(|| {
-                        drop(long.at_work());
-                        long.help(&mut site.tools());
-                    });
-                }
                 let at_work = long.at_work();
+                for _ in 1..readers {
+                    scope.spawn(|| long.help(&mut site.tools()));
+                }
                 let (mut chunks, mut joined_bytes) = (Vec::new(), 0);
                 let each = |chunk| {
                     chunks.push(chunk);
@@ -360,13 +405,10 @@ mod tests {
         let (file, bytes) = file(40 << 20);
         let (site, long) = (Site::new(), LongDocuments::new(3));
         std::thread::scope(|scope| {
-            for _ in 1..3 {
-                scope.spawn(|| {
-                    drop(long.at_work());
-                    long.help(&mut site.tools());
-                });
-            }
             let at_work = long.at_work();
+            for _ in 1..3 {
+                scope.spawn(|| long.help(&mut site.tools()));
+            }
             let document = (&file, bytes.len() as u64);
             let refused = long.read(&mut site.tools(), document, |_| (), |_| Err(io::Error::other("no room")));
             assert_eq!(refused.unwrap().unwrap_err().to_string(), "no room");
@@ -385,5 +427,33 @@ mod tests {
         let opened = long.open(&file, bytes.len() as u64, 8 << 20).unwrap();
         drop(long.take());
         assert!(matches!(opened.turn(), Turn::Join(Err(_), _)));
+    }
+
+    #[test]
+    fn no_more_segments_wait_than_a_few_for_each_reader_and_the_next_to_be_joined_is_always_to_be_had() {
+        let (file, bytes) = file(20 << 20);
+        let long = LongDocuments::new(1);
+        let at_work = long.at_work();
+        let open = || long.open(&file, bytes.len() as u64, 8 << 20).unwrap();
+        let (first, second) = (open(), open());
+        let taken = [long.take().unwrap(), long.take().unwrap()];
+        assert!(taken.iter().all(|taken| taken.number == first.number));
+        // Two wait, as many as one reader may have.
+        let Turn::Cut(own) = second.turn() else { panic!("nobody has taken it") };
+        assert_eq!((own.number, own.segment), (second.number, 0));
+        drop(at_work);
+        assert!(long.take().is_none());
+    }
+
+    #[test]
+    fn a_document_that_has_become_shorter_is_read_up_to_where_it_ends() {
+        let (file, bytes) = file(18 << 20);
+        let (site, long) = (Site::new(), LongDocuments::new(1));
+        let content = fingerprinter().slice(&bytes, |_| ());
+        // Whoever took every segment of what it claims to have would never come to an end.
+        let opened = long.open(&file, 1 << 62, 8 << 20).unwrap();
+        let mut joined_bytes = 0;
+        let read = opened.read(&mut site.tools(), (&file, 1 << 62), |bytes| joined_bytes += bytes, |_| Ok(()));
+        assert_eq!((read.unwrap(), joined_bytes), (content, bytes.len() as u64));
     }
 }

@@ -24,7 +24,7 @@ const CACHE_OPENINGS_MAX: usize = 50;
 /// Number of sent logs of refinements that a repository keeps. A missing log only means that its rows are sent again.
 const REFINEMENT_LOGS_MAX: usize = 8;
 
-/// What a sync leaves at a site that remembers nothing else, until the next sync.
+/// Facts about the last sync of an index, at a site that remembers nothing else.
 #[derive(Default)]
 pub(crate) struct Held {
     /// A document for each content.
@@ -53,7 +53,7 @@ pub(crate) struct Records {
     _open_cache: Option<Arc<Cache>>,
     /// The numbers of list files that could not be read: stored results that refer to them are not used.
     lost_lists: Mutex<HashSet<u64>>,
-    /// What the last sync of each index has left, if nothing is remembered.
+    /// Facts about the last sync of each index, if nothing is remembered.
     held: Mutex<HashMap<(RepositoryName, MethodId), Held>>,
 }
 
@@ -154,7 +154,7 @@ impl Records {
         Ok(held.filter(|(digest, _)| is_chosen(digest)).map(|(digest, path)| (*digest, path.clone())).collect())
     }
 
-    /// Keeps what a sync leaves in place of what the one before left, if nothing is remembered.
+    /// Keeps the facts about a sync in place of those about the one before, if nothing is remembered.
     pub(crate) fn hold(&self, repository: &RepositoryName, method_id: MethodId, new: Held) {
         if self.remember {
             return;
@@ -167,7 +167,8 @@ impl Records {
         }
     }
 
-    /// The list of a content, if it is stored and the file at `path` had the content when it was last read.
+    /// The list of a content, if it is stored, with the stamp of a file that had the content when it was last read: the one at `path`, or the first
+    /// of the sync if nothing is remembered.
     pub(crate) fn stored_list(
         &self,
         repository: &RepositoryName,

@@ -305,7 +305,7 @@ impl<'a> Collector<'a> {
         self.classes.count(done.class, done.stamp.length_bytes);
         self.list_office(done.candidate, &path);
         self.memory.remember(&path, &done, earlier);
-        if !self.context.job.method.view().is_text() {
+        if self.may_be_asked_for_chunks() {
             self.memory.hold(&done);
         }
         let with_state = |outcome: PartOutcome| match done.changing && outcome.state.has_content() {
@@ -318,6 +318,12 @@ impl<'a> Collector<'a> {
         self.send_part(path, with_state(done.own), done.stamp)?;
         self.memory.discard_unused(done.spool_file);
         Ok(())
+    }
+
+    /// True if a scan may ask for chunks of documents of this sync, and their places follow from their lists.
+    fn may_be_asked_for_chunks(&self) -> bool {
+        // Where fine chunks may leave the site, so do sketches.
+        self.sender.sent().has_sketches() && !self.context.job.method.view().is_text()
     }
 
     fn list_office(&mut self, candidate: Candidate, path: &DocumentPath) {

@@ -1,7 +1,7 @@
 //! Fine chunks for the coordinator: documents that have chosen contents are read once more, and chosen chunks are cut again.
 //!
 //! A chunk is cut again only if its tag is still the chosen one, so that a document that has changed gives only what it still
-//! holds. Each chunk is taken from the content that the choice names, at its first place there: the answer is the same
+//! holds. Of a long document that has its old stamp, nothing but the chosen chunks is read. Each chunk is taken from the content that the choice names, at its first place there: the answer is the same
 //! however many threads read.
 
 use std::collections::{BTreeMap, HashMap, HashSet};
@@ -45,9 +45,9 @@ struct Shared<'a> {
     /// Parts of long documents of which only the chosen chunks are read.
     parts: Vec<Part<'a>>,
     next_part: AtomicUsize,
-    /// The chosen contents that were found unchanged.
+    /// The chosen contents that were found; those of long documents are first taken as found.
     found: Mutex<HashSet<ContentDigest>>,
-    /// Contents of long documents that are not what they were.
+    /// Contents of long documents that have changed.
     lost: Mutex<HashSet<ContentDigest>>,
     chosen: HashMap<ContentDigest, Vec<Tag>>,
     read_bytes: AtomicU64,
@@ -68,8 +68,11 @@ impl Syncs {
         let chosen: HashMap<ContentDigest, Vec<Tag>> = choice.contents.into_iter().collect();
         let (mut files, mut listed) = (Vec::new(), Vec::new());
         for (path, contents) in self.files_with_contents(job, |content| chosen.contains_key(content))? {
+            if cancelled.load(Ordering::Relaxed) {
+                return Err(SyncError::Cancelled);
+            }
             let of_list = match contents[..] {
-                [content] => Listed::open(&self.records, (job, &root), &path, (content, &chosen[&content])),
+                [content] => Listed::find(&self.records, (job, &root), &path, (content, &chosen[&content])),
                 _ => None,
             };
             match of_list {
@@ -161,7 +164,8 @@ impl Syncs {
         let (tagger, cutter) = (ChunkTagger::new(&self.settings.key), FineCutter::new(&self.settings.key));
         let mut cut = cut.lock().expect("nothing panics while it is held");
         while let Some(part) = shared.parts.get(shared.next_part.fetch_add(1, Ordering::Relaxed)) {
-            let read = part.read(&tagger, (&self.pace, shared.cancelled), |tag, bytes| cut.add(tag, bytes, &cutter));
+            let read = part
+                .read(shared.root, &tagger, (&self.pace, shared.cancelled), |tag, bytes| cut.add(tag, bytes, &cutter));
             match read {
                 Ok(Some(bytes)) => {
                     shared.read_bytes.fetch_add(bytes, Ordering::Relaxed);

@@ -73,7 +73,8 @@ impl<'a> Memory<'a> {
         }
     }
 
-    /// Holds the list of a long document that was read, if it is settled and nothing is remembered.
+    /// Holds the list of a long document that was read, if it is settled and nothing is remembered. A list that is not [taken](Memory::take_held) is
+    /// deleted.
     pub(super) fn hold(&mut self, done: &Fingerprinted) {
         let Some((content, Chunks::Stored(location))) = &done.own.content else { return };
         if self.cache.is_none() && done.settled && !self.held.contains_key(&content.digest) {
@@ -173,6 +174,15 @@ impl<'a> Memory<'a> {
         tracing::warn!(%error, "documents cannot be remembered; they will be read again at the next sync");
         self.can_store = false;
         self.changes.retain(|change| change.known.is_none());
+    }
+}
+
+impl Drop for Memory<'_> {
+    fn drop(&mut self) {
+        for list in self.held.values() {
+            // A file that stays only takes disk space until the process ends.
+            let _ = self.lists.delete(list.location.file);
+        }
     }
 }
 
@@ -299,6 +309,11 @@ mod tests {
         };
         let (of_none, files) = held(None);
         assert_eq!((of_none, files), (vec![(ContentDigest([1; 16]), 1)], vec![1]));
+        lists.delete(1).unwrap();
+        let mut failed = Memory::new(None, &lists, &repository, (MethodId([1; 16]), 0));
+        failed.hold(&long(1, true));
+        drop(failed);
+        assert_eq!(lists.files().unwrap(), []);
         assert_eq!(held(Some(&cache)).0, []);
     }
 }

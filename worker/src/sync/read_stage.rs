@@ -17,7 +17,7 @@ use super::job::{Counters, Job};
 use super::office::OfficeLists;
 use super::refine::ChosenDocuments;
 use crate::documents::extraction::RecognitionInForce;
-use crate::documents::long::LongDocuments;
+use crate::documents::long::{AtWork, LongDocuments};
 use crate::documents::outcome::{Fingerprinted, ReadOutcome};
 use crate::documents::reader::Reader;
 use crate::documents::root::Root;
@@ -136,11 +136,10 @@ fn stored_result(
 pub(super) fn read_entries(
     context: SyncContext<'_>,
     reader: io::Result<Reader<'_>>,
-    long: &LongDocuments,
+    (long, at_work): (&LongDocuments, AtWork<'_>),
     entries: &Mutex<Receiver<Vec<Entry>>>,
     outcomes: &SyncSender<io::Result<Vec<Outcome>>>,
 ) {
-    let at_work = long.at_work();
     let mut reader = match reader {
         Ok(reader) => reader,
         Err(error) => {

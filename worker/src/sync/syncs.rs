@@ -242,7 +242,8 @@ impl Syncs {
         collector: &mut Collector<'_>,
         skipped: &Arc<Skipped>,
     ) -> Result<(), Stopped> {
-        let long = LongDocuments::new(self.settings.threads.get());
+        let threads = self.settings.threads.get();
+        let long = LongDocuments::new(threads);
         std::thread::scope(|scope| {
             let listed = self.office.list_for(context.job);
             collector.set_listed(listed.is_some());
@@ -251,9 +252,12 @@ impl Syncs {
             let walker = scope.spawn(move || list_documents(context, listed, skipped, entries_to));
             let entries = Arc::new(Mutex::new(entries));
             let long = &long;
-            for _ in 0..self.settings.threads.get() {
+            let at_work: Vec<_> = (0..threads).map(|_| long.at_work()).collect();
+            for at_work in at_work {
                 let (entries, outcomes_to) = (Arc::clone(&entries), outcomes_to.clone());
-                scope.spawn(move || read_entries(context, self.reader(context, long), long, &entries, &outcomes_to));
+                scope.spawn(move || {
+                    read_entries(context, self.reader(context, long), (long, at_work), &entries, &outcomes_to)
+                });
             }
             // Only the readers may hold these ends of the channels, or a stage would wait for ever.
             drop((entries, outcomes_to));

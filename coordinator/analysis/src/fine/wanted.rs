@@ -25,12 +25,11 @@ pub(super) struct WantedChunk {
     pub(super) length_bytes: u32,
 }
 
-/// Bytes that are left of a content at most in a pair that is measured. So many take one thread half a minute, and three times as many bytes of memory.
-/// The contents of tests are short.
+/// Bytes that are left of a content at most in a pair that is measured (`docs/decisions/0028-fine-figures.md`). The contents of the oracle are short.
 pub(super) const LEFT_BYTES_MAX: u64 = if cfg!(test) { 2600 } else { 1 << 30 };
 
-/// What somebody has to cut, and the pairs that are left out.
-pub(super) struct Wanted {
+/// The chunks that are left of pairs, and the pairs that are left out.
+pub(super) struct Left {
     /// Each chunk once, ascending.
     pub(super) chunks: Vec<WantedChunk>,
     /// Pairs of which too much is left to be measured, ascending.
@@ -70,6 +69,14 @@ pub(super) fn compared(a: &[Feature], b: &[Feature]) -> ByChunks {
     by_chunks(&chunks(a), &chunks(b))
 }
 
+/// Chunks in their order, each once.
+pub(super) fn each_once(mut chunks: Vec<WantedChunk>) -> Vec<WantedChunk> {
+    // A stable sort merges what is in order already.
+    chunks.sort();
+    chunks.dedup_by_key(|chunk| chunk.tag);
+    chunks
+}
+
 /// True if what is left of a content has more bytes.
 fn is_too_long(left: &[ChunkCount], bytes_max: u64) -> bool {
     let bytes = left.iter().map(|chunk| u64::from(chunk.count) * u64::from(chunk.length_bytes));
@@ -77,40 +84,35 @@ fn is_too_long(left: &[ChunkCount], bytes_max: u64) -> bool {
 }
 
 impl Task<'_> {
-    /// The chunks that are left of any pair, and those that contents of many kinds have.
-    pub(super) fn wanted_chunks(&self, pairs: &[Pair], spread: &[WantedChunk]) -> Result<Wanted, Error> {
-        let gathered = self.each_pair(pairs, Gathered::default, &|gathered: &mut Gathered, (a, b), of_a, of_b| {
-            let left = compared(of_a, of_b).left;
-            // If nothing is left of one of the two, they have nothing more in common.
-            if left.iter().any(Vec::is_empty) {
-                return Ok(());
-            }
-            if left.iter().any(|left| is_too_long(left, LEFT_BYTES_MAX)) {
-                gathered.too_long.push((a, b));
-            } else {
-                for (content, left) in [a, b].into_iter().zip(left) {
-                    gathered.add(left.iter().map(|chunk| WantedChunk {
-                        tag: chunk.tag,
-                        content,
-                        length_bytes: chunk.length_bytes,
-                    }));
+    /// The chunks that are left of any pair.
+    pub(super) fn left_chunks(&self, pairs: &[Pair]) -> Result<Left, Error> {
+        let mut gathered =
+            self.each_pair(pairs, Gathered::default, &|gathered: &mut Gathered, (a, b), of_a, of_b| {
+                let left = compared(of_a, of_b).left;
+                // If nothing is left of one of the two, they have nothing more in common.
+                if left.iter().any(Vec::is_empty) {
+                    return Ok(());
                 }
-            }
-            Ok(())
-        })?;
-        let mut gathered = gathered;
+                if left.iter().any(|left| is_too_long(left, LEFT_BYTES_MAX)) {
+                    gathered.too_long.push((a, b));
+                } else {
+                    for (content, left) in [a, b].into_iter().zip(left) {
+                        gathered.add(left.iter().map(|chunk| WantedChunk {
+                            tag: chunk.tag,
+                            content,
+                            length_bytes: chunk.length_bytes,
+                        }));
+                    }
+                }
+                Ok(())
+            })?;
         let too_long = gathered.iter_mut().flat_map(|gathered| std::mem::take(&mut gathered.too_long)).collect();
         let ascending: Vec<Vec<WantedChunk>> = std::thread::scope(|scope| {
             let sorting = gathered.into_iter().map(|gathered| scope.spawn(|| gathered.finish()));
             let sorting: Vec<_> = sorting.collect();
             sorting.into_iter().map(|sorted| sorted.join().expect("nothing there panics")).collect()
         });
-        let mut all = ascending.concat();
-        all.extend_from_slice(spread);
-        // A stable sort merges what is in order already.
-        all.sort();
-        all.dedup_by_key(|chunk| chunk.tag);
-        Ok(Wanted { chunks: all, too_long: ascending_pairs(too_long) })
+        Ok(Left { chunks: each_once(ascending.concat()), too_long: ascending_pairs(too_long) })
     }
 
     /// Has the chunks cut that no earlier scan has, and writes all of them down.
