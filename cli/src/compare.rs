@@ -115,6 +115,7 @@ pub(crate) fn run(args: &CompareArgs) -> anyhow::Result<Exit> {
         let _inside = runtime.enter();
         Stop::on_signals()?
     };
+    crate::descriptors::allow_many();
     // Earlier steps create nothing that a failure would have to remove.
     let state = State::open(args.state.as_deref())?;
     plan.folders.check_apart_from(state.path())?;

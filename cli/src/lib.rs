@@ -11,6 +11,7 @@ mod command;
 mod compare;
 mod config;
 mod coordinator;
+mod descriptors;
 mod document_reader;
 mod evaluate;
 mod exit;

@@ -9,6 +9,8 @@
 //! 2. [`send_step`], in the collector, for every row of a document: the sent row and the new row make a [`SendStep`].
 //! 3. [`RemovalRules::is_removed`], after the walk, for every path that was sent and not seen.
 
+use std::collections::HashSet;
+
 use cognate_proto::batch::DocumentState;
 use cognate_proto::documents::IndexedDocument;
 use cognate_proto::path::{DocumentPath, INSIDE};
@@ -115,7 +117,7 @@ pub(crate) struct RemovalRules<'a> {
     /// If set, paths may be inside of documents.
     pub(crate) is_text: bool,
     /// Files and folders that could not be read: everything below them is unknown.
-    pub(crate) unreadable: &'a [DocumentPath],
+    pub(crate) unreadable: &'a HashSet<DocumentPath>,
 }
 
 impl RemovalRules<'_> {
@@ -132,12 +134,16 @@ impl RemovalRules<'_> {
     /// True if a document that was sent and that the walk did not see is gone. A document that is not selected, or below
     /// an unreadable folder, may still exist.
     pub(crate) fn is_removed(&self, path: &DocumentPath) -> bool {
-        let is_below = |folder: &DocumentPath| {
-            let rest = path.as_bytes().strip_prefix(folder.as_bytes());
-            rest.is_some_and(|rest| rest.starts_with(b"/") || rest.starts_with(INSIDE.as_bytes()))
+        let bytes = path.as_bytes();
+        let may_end =
+            |place: &usize| bytes[*place..].starts_with(b"/") || bytes[*place..].starts_with(INSIDE.as_bytes());
+        let is_below_unreadable = || {
+            let mut above =
+                (1..bytes.len()).filter(may_end).filter_map(|place| DocumentPath::new(&bytes[..place]).ok());
+            above.any(|above| self.unreadable.contains(&above))
         };
         let file = if self.is_text { path.file() } else { path.as_bytes() };
-        self.selection.selects(&Facts::of_path(file)) && !self.unreadable.iter().any(is_below)
+        self.selection.selects(&Facts::of_path(file)) && (self.unreadable.is_empty() || !is_below_unreadable())
     }
 }
 

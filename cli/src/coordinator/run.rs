@@ -39,8 +39,6 @@ use crate::trace;
 const RENEWAL_INTERVAL: Duration = Duration::from_secs(600);
 /// Time for tasks that still run after a stop to close their files.
 const REST: Duration = Duration::from_secs(5);
-/// Open files that are enough for all listeners and the state.
-const DESCRIPTORS: u64 = 65_536;
 /// Delay after which sites reconnect after a stop.
 const COME_BACK_MS: u32 = 1000;
 
@@ -93,7 +91,7 @@ pub(super) fn run(args: &RunArgs) -> anyhow::Result<Exit> {
     let settings = Settings::of(&loaded)?;
     settings.log_level.into_iter().for_each(trace::set_level);
     let _lock = lock(&settings.state_dir)?;
-    allow_descriptors();
+    crate::descriptors::allow_many();
     allocator::keep_large_blocks_in(&settings.state_dir, settings.limits.memory_budget_bytes);
     let mut builder = tokio::runtime::Builder::new_multi_thread();
     crate::watch_tasks(&mut builder);
@@ -103,19 +101,6 @@ pub(super) fn run(args: &RunArgs) -> anyhow::Result<Exit> {
     // Analyses were asked to stop; the next start begins them again.
     runtime.shutdown_timeout(REST);
     served
-}
-
-/// Allows as many open files as the system lets the process have: many systems begin with 1,024, fewer than the listeners
-/// hold under a flood.
-fn allow_descriptors() {
-    use rustix::process::{Resource, getrlimit, setrlimit};
-    let limit = getrlimit(Resource::Nofile);
-    let current = limit.maximum.map_or(DESCRIPTORS, |maximum| maximum.min(DESCRIPTORS));
-    if limit.current.is_some_and(|now| now < current)
-        && let Err(error) = setrlimit(Resource::Nofile, rustix::process::Rlimit { current: Some(current), ..limit })
-    {
-        tracing::warn!(%error, "the limit of open files cannot be raised: raise it, for example by LimitNOFILE");
-    }
 }
 
 async fn serve(args: &RunArgs, settings: Settings) -> anyhow::Result<Exit> {

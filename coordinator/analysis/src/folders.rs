@@ -146,11 +146,45 @@ impl<'a> PartnersSoFar<'a> {
         let elsewhere = |other: &&u32| self.is_elsewhere(place, **other);
         // Of a text with very many copies, only the same place is searched for, and the rest is not weighed.
         if copies.len() > COPIES_WEIGHED_MAX {
-            let same = copies.iter().find(|other| elsewhere(other) && self.is_in_place(place, **other));
-            return same.or_else(|| copies.iter().find(elsewhere)).copied();
+            return self.in_place(place, copies).or_else(|| self.first_elsewhere(place, copies));
         }
         // The last of equals would win: reversed, the first document does.
         copies.iter().rev().filter(elsewhere).max_by_key(|other| self.alike(place, **other)).copied()
+    }
+
+    /// Of the documents of a content elsewhere, the one at the place of a document. They are in the order of repositories, and of paths in each.
+    fn in_place(&self, place: usize, copies: &[u32]) -> Option<u32> {
+        if let Some(counterparts) = &self.counterparts {
+            let other = counterparts[place]?;
+            return (copies.binary_search(&other).is_ok() && self.is_elsewhere(place, other)).then_some(other);
+        }
+        let frozen = self.subject.frozen;
+        let key = |root: u16, other: u32| (root, self.path(other as usize));
+        let own = self.path(place);
+        frozen.roots.iter().zip(0..).find_map(|(_, root)| {
+            let at = copies.partition_point(|other| key(frozen.root_of(*other), *other) < (root, own));
+            let other = *copies.get(at)?;
+            let is_same = key(frozen.root_of(other), other) == (root, own);
+            (is_same && self.is_elsewhere(place, other)).then_some(other)
+        })
+    }
+
+    /// The first of the documents of a content elsewhere.
+    fn first_elsewhere(&self, place: usize, copies: &[u32]) -> Option<u32> {
+        let frozen = self.subject.frozen;
+        let mut rest = copies;
+        while let Some(first) = rest.first() {
+            if self.is_elsewhere(place, *first) {
+                return Some(*first);
+            }
+            // In a single repository it is the document itself; else none of its repository is elsewhere.
+            let passed = match frozen.roots.len() {
+                1 => 1,
+                _ => rest.partition_point(|other| frozen.root_of(*other) <= frozen.root_of(*first)),
+            };
+            rest = &rest[passed..];
+        }
+        None
     }
 
     fn is_elsewhere(&self, place: usize, other: u32) -> bool {

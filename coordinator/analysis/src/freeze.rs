@@ -305,7 +305,11 @@ impl Frozen {
                 (root.site.as_str(), root.repository.as_str()) == (text.site.as_str(), text.repository.as_str())
             };
             let place = self.roots.iter().position(is_root);
-            let of_root = self.documents.iter().filter(|document| Some(usize::from(document.root)) == place);
+            // Documents are in the order of roots.
+            let of_root = place.map_or(&[][..], |place| {
+                let first = |root: usize| self.documents.partition_point(|document| usize::from(document.root) < root);
+                &self.documents[first(place)..first(place + 1)]
+            });
             // Both are in the order of paths.
             let mut texts = index.documents.iter().peekable();
             for document in of_root {

@@ -2,6 +2,7 @@
 //!
 //! Equal inputs and options give equal rows in equal order, whatever the threads, the budget, or the order of arrival.
 
+use std::collections::HashMap;
 use std::path::Path;
 
 use cognate_durable::whole::{Draft, sync_folder};
@@ -128,20 +129,39 @@ impl Publication<'_> {
         self.has_text() && self.scan.spec.options.view == ScanView::Auto
     }
 
-    /// The place of a repository in the order of the launch: sites by their first repository.
-    fn place_of(&self, site: &str, repository: &str) -> usize {
+    /// The places of repositories in the order of the launch: sites by their first repository.
+    fn launch_order(&self) -> LaunchOrder<'_> {
         let launched = &self.scan.spec.options.repositories;
-        let first = |site: &str| launched.iter().position(|(known, _)| known.as_str() == site);
-        let mut places: Vec<_> = launched.iter().map(|(site, name)| (first(site.as_str()), site, name)).collect();
+        let mut firsts = HashMap::new();
+        for ((site, _), place) in launched.iter().zip(0_usize..) {
+            firsts.entry(site.as_str()).or_insert(place);
+        }
+        let mut ordered: Vec<(&str, &str)> =
+            launched.iter().map(|(site, name)| (site.as_str(), name.as_str())).collect();
         // Repositories of a site stay in their order.
-        places.sort_by_key(|(first, ..)| *first);
-        let is_it = |site_name: &str, name: &str| site_name == site && name == repository;
-        places.iter().position(|(_, site, name)| is_it(site.as_str(), name.as_str())).unwrap_or(launched.len())
+        ordered.sort_by_key(|(site, _)| firsts[site]);
+        let mut places = HashMap::new();
+        for (repository, place) in ordered.into_iter().zip(0..) {
+            places.entry(repository).or_insert(place);
+        }
+        LaunchOrder { places }
     }
 
     /// True if the scan compares text.
     fn has_text(&self) -> bool {
         self.scan.spec.layers.iter().zip(self.layers).any(|(layer, _)| layer.method.view().is_text())
+    }
+}
+
+/// The places of repositories in the order of the launch.
+struct LaunchOrder<'a> {
+    places: HashMap<(&'a str, &'a str), usize>,
+}
+
+impl LaunchOrder<'_> {
+    /// The place of a repository; one that was not launched comes last.
+    fn place_of(&self, site: &str, repository: &str) -> usize {
+        self.places.get(&(site, repository)).copied().unwrap_or(self.places.len())
     }
 }
 
@@ -261,6 +281,7 @@ impl Writer {
             ],
         )?;
         self.selection(&spec.options)?;
+        let order = publication.launch_order();
         for missing in &row.missing {
             self.connection.execute(
                 "INSERT INTO missing VALUES (?,?,?,?)",
@@ -268,7 +289,7 @@ impl Writer {
                     missing.site,
                     missing.repository,
                     missing.reason,
-                    publication.place_of(&missing.site, &missing.repository)
+                    order.place_of(&missing.site, &missing.repository)
                 ],
             )?;
         }

@@ -217,3 +217,34 @@ fn a_scan_that_asks_no_site_is_coarse_and_the_next_one_is_fine_again() {
     assert_eq!(report["clusters"].as_array().unwrap().len(), 6);
     assert_eq!(fine(&report)["coarse_pairs"], 0);
 }
+
+#[test]
+fn of_a_long_document_the_chunks_that_a_scan_asks_for_are_read_and_no_others() {
+    let sandbox = Sandbox::new();
+    let mut dice = Dice::new(1114);
+    // So many chunks are left of each that a scan asks in two portions.
+    let original: Vec<u8> = (0..3_600_000).map(|_| dice.below(256).to_le_bytes()[0]).collect();
+    let mut edited = original.clone();
+    (0..1_800_000).step_by(100).for_each(|place| edited[place] ^= 1);
+    let [a, b] = [original, edited].map(|bytes| Files::from([("image".to_owned(), bytes)]));
+    let (a, b) = (sandbox.tree("a", &a), sandbox.tree("b", &b));
+    sandbox.settle();
+    let folders: [(&str, &std::path::Path); 2] = [("a", &a), ("b", &b)];
+    let state = sandbox.path("state");
+    let in_state = ["--chunk-bytes", "80", "--state", state.to_str().unwrap()];
+    let coarse = sandbox.report(&folders, &["--chunk-bytes", "80", "--precision", "coarse"]);
+    let shared = |report: &Value| report["clusters"][0]["links"][0]["shared_bytes"].as_u64().unwrap();
+    let finer = shared(&coarse) + 500_000;
+    for args in [&in_state[..2], &in_state] {
+        let report = sandbox.report(&folders, args);
+        assert!(shared(&report) > finer, "{} of {finer}", shared(&report));
+        let read_bytes: Vec<u64> = report["scan"]["run"]["sites"]
+            .as_array()
+            .unwrap()
+            .iter()
+            .map(|repository| repository["fine_read_bytes"].as_u64().unwrap())
+            .collect();
+        // The half that was edited, twice; to read the whole document twice would be 7,200,000.
+        assert!(read_bytes.iter().all(|bytes| (1_800_000..5_000_000).contains(bytes)), "{read_bytes:?}");
+    }
+}

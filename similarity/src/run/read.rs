@@ -1,8 +1,10 @@
 //! Reading a run, shard by shard.
 
 use std::fs::File;
-use std::io::{Read, Seek, SeekFrom};
+use std::io::Read;
+use std::os::unix::fs::FileExt as _;
 use std::path::{Path, PathBuf};
+use std::sync::{Arc, Mutex, PoisonError, Weak};
 
 use cognate_fingerprint::Tag;
 
@@ -17,6 +19,8 @@ use crate::error::Error;
 #[derive(Debug)]
 pub struct Run {
     path: PathBuf,
+    /// The file while any reader has it.
+    file: Mutex<Weak<File>>,
     records: u64,
     pub(super) shard_starts: Vec<u64>,
     block_starts: Vec<u64>,
@@ -68,14 +72,24 @@ impl Run {
             first_block,
             next: 0,
             end: end - start,
-            file_block: u64::MAX,
             block: Vec::new(),
             block_start: 0,
         };
         if reader.end > 0 {
-            reader.file = Some(File::open(&self.path).map_err(Error::io("open", &self.path))?);
+            reader.file = Some(self.file()?);
         }
         Ok(reader)
+    }
+
+    /// The file, which all readers share: many runs that each of many threads opens would need more descriptors than a process has.
+    fn file(&self) -> Result<Arc<File>, Error> {
+        let mut shared = self.file.lock().unwrap_or_else(PoisonError::into_inner);
+        if let Some(file) = shared.upgrade() {
+            return Ok(file);
+        }
+        let file = Arc::new(File::open(&self.path).map_err(Error::io("open", &self.path))?);
+        *shared = Arc::downgrade(&file);
+        Ok(file)
     }
 
     fn file_bytes(&self) -> u64 {
@@ -114,14 +128,14 @@ fn decode_header(path: &Path, header: &[u8]) -> Result<Run, Error> {
         return Err(corrupt(path, "its header contradicts itself"));
     }
     let block_starts = block_starts(&shard_starts);
-    Ok(Run { path: path.to_owned(), records, shard_starts, block_starts, header_sum: expected })
+    Ok(Run { path: path.to_owned(), file: Mutex::default(), records, shard_starts, block_starts, header_sum: expected })
 }
 
 /// The records of one shard of a run, in order, one block in memory at a time.
 #[derive(Debug)]
 pub struct RunReader {
     /// `None` when the shard is empty.
-    file: Option<File>,
+    file: Option<Arc<File>>,
     path: PathBuf,
     header_sum: Checksum,
     /// The place of the shard in the file, and the number of its first block among those of the run.
@@ -130,8 +144,6 @@ pub struct RunReader {
     /// The next record, counted from the shard's first, and the number of all.
     next: u64,
     end: u64,
-    /// The block at which the file's position is, counted from the shard's first.
-    file_block: u64,
     /// The checked bytes of the block that was read last, and the number of its first record.
     block: Vec<u8>,
     block_start: u64,
@@ -203,29 +215,25 @@ impl RunReader {
     }
 
     fn load(&mut self) -> Result<(), Error> {
-        let Some(file) = &mut self.file else {
+        let Some(file) = &self.file else {
             return Err(corrupt(&self.path, "an empty shard has records"));
         };
         let number = self.next / u64::from(BLOCK_RECORDS);
-        // Until the block is checked there is none, and where the file is then nobody knows: nobody may read it after the error.
+        // Until the block is checked there is none: nobody may read it after an error.
         let mut block = std::mem::take(&mut self.block);
-        if std::mem::replace(&mut self.file_block, u64::MAX) != number {
-            let per_block = u64::from(BLOCK_RECORDS) * RECORD_BYTES as u64 + CHECKSUM_BYTES as u64;
-            let place = self.place + number * per_block;
-            file.seek(SeekFrom::Start(place)).map_err(Error::io("read", &self.path))?;
-        }
+        let per_block = u64::from(BLOCK_RECORDS) * RECORD_BYTES as u64 + CHECKSUM_BYTES as u64;
+        let place = self.place + number * per_block;
         self.block_start = number * u64::from(BLOCK_RECORDS);
         let left = self.end - self.block_start;
         let records = left.min(u64::from(BLOCK_RECORDS));
         let records = usize::try_from(records).expect("a block holds a thousand records");
         block.resize(records * RECORD_BYTES + CHECKSUM_BYTES, 0);
-        file.read_exact(&mut block).map_err(Error::io("read", &self.path))?;
+        file.read_exact_at(&mut block, place).map_err(Error::io("read", &self.path))?;
         let sum = block.split_off(records * RECORD_BYTES);
         if sum != block_checksum(&self.header_sum, self.first_block + number, &block) {
             return Err(corrupt(&self.path, "the checksum of a block does not match"));
         }
         self.block = block;
-        self.file_block = number + 1;
         Ok(())
     }
 }

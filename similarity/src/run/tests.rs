@@ -313,3 +313,22 @@ fn a_run_that_cannot_be_written_leaves_the_earlier_one() {
     let error = write_run(&missing, &mut [record(5, 1)], &WriteRun { sync: true }).unwrap_err();
     assert!(error.kind() == ErrorKind::Unavailable && error.to_string().contains("missing/a.run"), "{error}");
 }
+
+#[test]
+fn readers_of_all_shards_at_a_time_share_the_file_that_was_opened_first() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("shared.run");
+    let mut records: Vec<_> = (0..1500_u32).map(|n| record(n.to_le_bytes()[0], n)).collect();
+    write(&path, &mut records);
+    let run = Run::open(&path).unwrap();
+    let mut first = run.shard(0).unwrap();
+    // Whoever opens it again would not find it.
+    fs::rename(&path, folder.path().join("away")).unwrap();
+    let readers: Vec<_> = (1..SHARDS).map(|shard| run.shard(shard).unwrap()).collect();
+    for mut reader in readers {
+        assert!(reader.peek().unwrap().is_some());
+    }
+    assert_eq!(first.peek().unwrap(), Some(records[0]));
+    drop(first);
+    run.shard(0).unwrap_err();
+}

@@ -1,6 +1,6 @@
 //! Tables of single decisions, and complete plans compared with a naive model.
 
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::{BTreeMap, BTreeSet, HashSet};
 
 use cognate_fingerprint::ContentDigest;
 use cognate_proto::selection::SelectionRule;
@@ -139,7 +139,7 @@ fn only_rows_and_contents_that_the_coordinator_does_not_have_are_sent() {
 #[test]
 fn an_unselected_row_stays_only_if_it_was_unselected_when_it_was_sent() {
     let check = |selection: &Selection, is_text, sent_size_bytes, stays| {
-        let rules = RemovalRules { selection, is_text, unreadable: &[] };
+        let rules = RemovalRules { selection, is_text, unreadable: &HashSet::new() };
         assert_eq!(rules.keeps_unselected(&path("a"), sent_size_bytes), stays, "{is_text} {sent_size_bytes:?}");
     };
     let selection = up_to(10);
@@ -155,7 +155,7 @@ fn an_unselected_row_stays_only_if_it_was_unselected_when_it_was_sent() {
 fn what_may_still_exist_is_not_removed() {
     let rule = SelectionRule { include: vec!["*.txt".into(), "*.zip".into()], ..SelectionRule::default() };
     let selection = Selection::new(rule).unwrap();
-    let unreadable = [path("closed"), path("a.zip")];
+    let unreadable = HashSet::from([path("closed"), path("a.zip")]);
     let check = |text: &str, is_text, removed| {
         let rules = RemovalRules { selection: &selection, is_text, unreadable: &unreadable };
         assert_eq!(rules.is_removed(&path(text)), removed, "{text} {is_text}");
@@ -225,7 +225,7 @@ fn execute(
     let rules = ReadRules { selection, refines: false };
     let mut index: BTreeMap<_, _> =
         earlier.iter().filter_map(|(path, earlier)| Some((path.clone(), row(earlier.sent?)))).collect();
-    let (mut actions, mut seen, mut failed) = (BTreeMap::new(), BTreeSet::new(), Vec::new());
+    let (mut actions, mut seen, mut failed) = (BTreeMap::new(), BTreeSet::new(), HashSet::new());
     for (path, walked) in walked {
         let earlier = earlier.get(path).copied().unwrap_or(Earlier { memory: None, sent: None });
         let step = rules.step(path, earlier.memory.as_ref(), *walked);
@@ -234,13 +234,13 @@ fn execute(
             (Step::Read, Walked::File(stamp)) => (Some(row(stamp)), true),
             (Step::Reuse(stamp), _) => (Some(row(stamp)), false),
             (Step::Report(state), _) => {
-                failed.push(path.clone());
+                failed.insert(path.clone());
                 (Some(unreadable(state)), false)
             }
             (Step::NotSelected | Step::Outdated | Step::Read, _) => (None, false),
         };
         let Some(new) = new else {
-            let rules = RemovalRules { selection, is_text: false, unreadable: &[] };
+            let rules = RemovalRules { selection, is_text: false, unreadable: &HashSet::new() };
             if rules.keeps_unselected(path, earlier.sent.map(|stamp| stamp.length_bytes)) {
                 seen.insert(path.clone());
             }

@@ -7,7 +7,7 @@
 
 mod log;
 
-use std::collections::HashMap;
+use std::collections::{HashMap, HashSet};
 use std::io;
 use std::path::Path;
 
@@ -88,10 +88,10 @@ impl SentState {
     }
 
     /// A document for each chosen content: the first by its path.
-    pub(crate) fn documents_with_contents(&self, is_chosen: impl Fn(&ContentDigest) -> bool) -> HeldFiles {
+    pub(crate) fn documents_with_contents(&self, contents: &HashSet<ContentDigest>) -> HeldFiles {
         let mut documents = HeldFiles::new();
         // They ascend by their paths.
-        for (path, content) in self.documents_with_content().filter(|(_, content)| is_chosen(content)) {
+        for (path, content) in self.documents_with_content().filter(|(_, content)| contents.contains(content)) {
             documents.entry(content).or_insert(path);
         }
         documents

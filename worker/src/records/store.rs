@@ -143,15 +143,16 @@ impl Records {
         &self,
         repository: &RepositoryName,
         method_id: MethodId,
-        is_chosen: impl Fn(&ContentDigest) -> bool,
+        contents: &HashSet<ContentDigest>,
     ) -> Result<HeldFiles, SyncError> {
         if self.remember {
             let sent = self.read_sent_state(repository, method_id)?;
-            return Ok(sent.map(|sent| sent.documents_with_contents(is_chosen)).unwrap_or_default());
+            return Ok(sent.map(|sent| sent.documents_with_contents(contents)).unwrap_or_default());
         }
         let held = self.held.lock().expect("no code panics while it holds this lock");
-        let held = held.get(&(repository.clone(), method_id)).into_iter().flat_map(|held| &held.files);
-        Ok(held.filter(|(digest, _)| is_chosen(digest)).map(|(digest, path)| (*digest, path.clone())).collect())
+        let Some(held) = held.get(&(repository.clone(), method_id)) else { return Ok(HeldFiles::new()) };
+        let path = |digest: &ContentDigest| Some((*digest, held.files.get(digest)?.clone()));
+        Ok(contents.iter().filter_map(path).collect())
     }
 
     /// Keeps the facts about a sync in place of those about the one before, if nothing is remembered.

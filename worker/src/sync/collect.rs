@@ -46,7 +46,7 @@ pub(super) struct Collector<'a> {
     sender: IndexSender<'a>,
     memory: Memory<'a>,
     /// Files and folders that could not be read.
-    failed: Vec<DocumentPath>,
+    failed: HashSet<DocumentPath>,
     /// Files that the walk saw and that are not selected.
     unselected: HashSet<DocumentPath>,
     /// Number of selected files of the walk, whatever their outcome.
@@ -78,7 +78,7 @@ impl<'a> Collector<'a> {
             skipped,
             sender: IndexSender::new(records, sent, push),
             memory: Memory::new(cache, &records.lists, &job.repository, (job.method_id, recognition.id)),
-            failed: Vec::new(),
+            failed: HashSet::new(),
             unselected: HashSet::new(),
             files: 0,
             unreadable: 0,
@@ -266,7 +266,7 @@ impl<'a> Collector<'a> {
                 Ok(())
             }
             DocumentResult::Failed(state) => {
-                self.failed.push(path.clone());
+                self.failed.insert(path.clone());
                 if let Some(list) = &mut self.office {
                     list.add_unreadable(&path, state);
                 }

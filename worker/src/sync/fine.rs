@@ -67,7 +67,7 @@ impl Syncs {
         let cache = self.records.cache()?;
         let chosen: HashMap<ContentDigest, Vec<Tag>> = choice.contents.into_iter().collect();
         let (mut files, mut listed) = (Vec::new(), Vec::new());
-        for (path, contents) in self.files_with_contents(job, |content| chosen.contains_key(content))? {
+        for (path, contents) in self.files_with_contents(job, &chosen.keys().copied().collect())? {
             if cancelled.load(Ordering::Relaxed) {
                 return Err(SyncError::Cancelled);
             }
@@ -119,9 +119,9 @@ impl Syncs {
     pub(super) fn files_with_contents(
         &self,
         job: &Job,
-        is_chosen: impl Fn(&ContentDigest) -> bool,
+        contents: &HashSet<ContentDigest>,
     ) -> Result<Vec<(DocumentPath, Vec<ContentDigest>)>, SyncError> {
-        let documents = self.records.documents_with_contents(&job.repository, job.method_id, is_chosen)?;
+        let documents = self.records.documents_with_contents(&job.repository, job.method_id, contents)?;
         let mut files: BTreeMap<DocumentPath, Vec<ContentDigest>> = BTreeMap::new();
         for (content, path) in documents {
             // A document inside of another is read with the outer file.

@@ -90,7 +90,7 @@ impl Syncs {
             .map_err(|source| SyncError::Root { path: job.path.clone(), source })?;
         let cache = self.records.cache()?;
         let wanted = lock().wanted.clone();
-        let files = self.files_with_contents(job, |content| wanted.contains(content))?;
+        let files = self.files_with_contents(job, &wanted)?;
         let of_visitor = Arc::clone(collector);
         let visitor = move |chunk: &Chunk, bytes: &[u8]| {
             of_visitor.lock().expect("nothing panics while it is held").take(chunk, bytes);

@@ -44,10 +44,10 @@ struct Gathered {
     too_long: Vec<Pair>,
 }
 
-/// The portions of one root that are not asked for yet.
-struct Portions {
+/// The chunks of one root that are not asked for yet, in the order in which they are asked for.
+struct Waiting {
     root: u16,
-    choices: std::vec::IntoIter<Portion>,
+    chunks: std::vec::IntoIter<WantedChunk>,
 }
 
 /// One request: the choice, with the length of each chunk.
@@ -138,16 +138,16 @@ impl Task<'_> {
             }
         }
         earlier.iter().zip(of_earlier).try_for_each(|(earlier, tags)| writer.take_over(earlier, tags))?;
-        let mut portions: Vec<Portions> = (0..)
+        let mut waiting: Vec<Waiting> = (0..)
             .zip(of_root)
-            .map(|(root, chunks)| Portions { root, choices: self.portions(chunks).into_iter() })
+            .map(|(root, chunks)| Waiting { root, chunks: self.by_documents(chunks).into_iter() })
             .collect();
         let mut before = Vec::new();
         loop {
-            let next: Vec<(u16, Portion)> = portions
+            let next: Vec<(u16, Portion)> = waiting
                 .iter_mut()
-                .filter(|portions| roots[usize::from(portions.root)].failure.is_none())
-                .filter_map(|portions| Some((portions.root, portions.choices.next()?)))
+                .filter(|waiting| roots[usize::from(waiting.root)].failure.is_none())
+                .filter_map(|waiting| Some((waiting.root, self.next_portion(&mut waiting.chunks)?)))
                 .collect();
             let threads = self.scan.spec.threads;
             // The sites cut what comes next while the answers of before are checked and written.
@@ -191,10 +191,17 @@ impl Task<'_> {
         self.subject.frozen.root_of(copies[0])
     }
 
-    /// Requests of bounded size. A content with very many chunks is in several of them.
-    fn portions(&self, mut chunks: Vec<WantedChunk>) -> Vec<Portion> {
-        chunks.sort_unstable_by_key(|chunk| (chunk.content, chunk.tag));
-        chunks.chunks(PORTION_CHUNKS).map(|part| self.portion(part)).collect()
+    /// The chunks by the first documents of their contents: what is inside of one file, which is read as a whole, comes together.
+    fn by_documents(&self, mut chunks: Vec<WantedChunk>) -> Vec<WantedChunk> {
+        let first_document = |content: u32| self.subject.copies.of_content(index(content as usize))[0];
+        chunks.sort_by_cached_key(|chunk| (first_document(chunk.content), chunk.content, chunk.tag));
+        chunks
+    }
+
+    /// The next request, of bounded size. A content with very many chunks is in several of them.
+    fn next_portion(&self, chunks: &mut std::vec::IntoIter<WantedChunk>) -> Option<Portion> {
+        let part: Vec<WantedChunk> = chunks.take(PORTION_CHUNKS).collect();
+        (!part.is_empty()).then(|| self.portion(&part))
     }
 
     fn portion(&self, chunks: &[WantedChunk]) -> Portion {

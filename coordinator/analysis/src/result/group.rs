@@ -26,7 +26,8 @@ impl Places {
         }
         let names: Vec<(String, String)> =
             roots.iter().map(|root| (root.site.to_string(), root.repository.to_string())).collect();
-        let of_root = |(site, repository): &(String, String)| publication.place_of(site, repository);
+        let order = publication.launch_order();
+        let of_root = |(site, repository): &(String, String)| order.place_of(site, repository);
         let launched = names.iter().map(of_root).collect();
         Places { site_of, names, launched }
     }

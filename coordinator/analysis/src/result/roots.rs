@@ -17,6 +17,7 @@ impl Writer {
     pub(super) fn roots(&self, publication: &Publication<'_>, documents: &DocumentRows<'_>) -> rusqlite::Result<()> {
         let frozen = publication.roots();
         let sums = RootSums::of(publication, documents);
+        let order = publication.launch_order();
         for (number, (root, sums)) in frozen.roots.iter().zip(&sums).enumerate() {
             let compressed = root.summary.census.iter().filter(|row| row.class() != FileClass::Plain);
             // Numbers from a site cannot be trusted, not even to add up.
@@ -65,7 +66,7 @@ impl Writer {
                     of_fine(|fine| fine.read_bytes),
                     of_text(sums.text_documents),
                     of_text(sums.text_file_bytes),
-                    publication.place_of(root.site.as_str(), root.repository.as_str()),
+                    order.place_of(root.site.as_str(), root.repository.as_str()),
                     contradicted(number),
                     sums.recognised,
                     recognition(number),

@@ -35,6 +35,9 @@ const CHUNKS_MAX: usize = FINE_CHUNKS_MAX / 2;
 /// Chunks that are left of the candidates of a find and of their documents, all together: 50 MB. Candidates beyond them are not
 /// measured.
 const LEFT_CHUNKS_MAX: usize = 1 << 21;
+/// Bytes that are left of one of the two in a candidate that is measured, each chunk as often as it occurs: as many as the fine chunks of a
+/// [query](cognate_proto::limits::FIND_FINE_MAX) are of.
+const LEFT_BYTES_MAX: u64 = 64 << 20;
 /// The longest wait for all sites together.
 pub(super) const WAIT_MAX: Duration = Duration::from_secs(60);
 /// Sites that are asked for the chunks of one match, one after the other, if they have copies of it.
@@ -271,6 +274,11 @@ fn bytes_of(chunk: &ChunkCount) -> u64 {
     u64::from(chunk.length_bytes) * u64::from(chunk.count)
 }
 
+/// True if what is left of a document is too long to be measured in a find.
+fn is_too_long(left: &[ChunkCount]) -> bool {
+    left.iter().map(bytes_of).fold(0, u64::saturating_add) > LEFT_BYTES_MAX
+}
+
 impl Plan {
     fn add(&mut self, mut candidate: Candidate) {
         if !candidate.is_settled {
@@ -280,7 +288,10 @@ impl Plan {
             if !missing.is_empty() {
                 candidate.give_up("the query has no fine chunks of what is left of its document");
                 self.wanted.extend(missing);
-            } else if candidate.by_chunks.left[1].len() > CHUNKS_MAX || self.left_chunks + left > LEFT_CHUNKS_MAX {
+            } else if candidate.by_chunks.left[1].len() > CHUNKS_MAX
+                || self.left_chunks + left > LEFT_CHUNKS_MAX
+                || candidate.by_chunks.left.iter().any(|left| is_too_long(left))
+            {
                 candidate.give_up("too many chunks are left of them to be measured in one find");
             } else {
                 self.left_chunks += left;

@@ -294,3 +294,12 @@ async fn a_site_that_is_away_or_silent_keeps_no_find_waiting_and_is_named() {
     let answer = services.finder.find(coarse, sees, None).await.unwrap();
     assert_eq!((answer.precision, answer.coarse.len(), inbox.try_recv().is_err()), (Some(Precision::Coarse), 0, true));
 }
+
+#[test]
+fn a_content_that_has_one_chunk_very_many_times_is_not_measured() {
+    let query = query(9, &ALL);
+    let often = [&ALL[..6], &vec![102; 1 << 20]].concat();
+    let (mut plan, draft) = plan(&query, &[(&["a"], 1, &often)]);
+    assert!(plan.questions().is_empty());
+    assert_eq!(listed(&finished(plan, draft)), [(1, 420, Precision::Coarse)]);
+}
