@@ -252,17 +252,28 @@ fn choose(
     order.sort_by(|(a, best_a), (b, best_b)| {
         compare(&keep.rules, best_a, best_b).0.then_with(|| candidates[*a].digest.cmp(&candidates[*b].digest))
     });
-    let (mut staying, mut going): (Vec<(usize, &Member)>, Vec<Version>) = (Vec::new(), Vec::new());
-    for (place, best) in order {
+    // The members that have anything in common with each.
+    let mut linked: Vec<Vec<usize>> = vec![Vec::new(); candidates.len()];
+    for (a, b) in shared.keys() {
+        linked[*a].push(*b);
+        linked[*b].push(*a);
+    }
+    // Of those that stay, the place in the order, and the best.
+    let mut staying: Vec<Option<(usize, &Member)>> = vec![None; candidates.len()];
+    let mut going: Vec<Version> = Vec::new();
+    for (rank, (place, best)) in order.into_iter().enumerate() {
         let one = &candidates[place];
         // Of each that stays: what would be lost, and whether the rules prefer it.
         let mut reasons: Vec<(u64, usize, bool)> = Vec::new();
-        for (other, best_other) in staying.iter().filter(|(other, _)| candidates[*other].serves) {
-            let Some(common) = shared.get(&(place.min(*other), place.max(*other))) else { continue };
-            let common = (*common).min(one.size_bytes);
+        let serving = linked[place].iter().filter(|other| candidates[**other].serves);
+        let mut others: Vec<(usize, usize, &Member)> =
+            serving.filter_map(|other| staying[*other].map(|(rank, best)| (rank, *other, best))).collect();
+        others.sort_unstable_by_key(|(rank, ..)| *rank);
+        for (_, other, best_other) in others {
+            let common = shared[&(place.min(other), place.max(other))].min(one.size_bytes);
             if u128::from(common) * 5 >= u128::from(one.size_bytes) * 4 {
                 let is_preferred = compare(&keep.rules, best_other, best).0 == Ordering::Less;
-                reasons.push((one.size_bytes - common, *other, is_preferred));
+                reasons.push((one.size_bytes - common, other, is_preferred));
             }
         }
         // The least loss; of equal ones the first in the order of preference.
@@ -279,7 +290,7 @@ fn choose(
                 } else if one.may_go() && least(true).is_some() {
                     totals.too_much += 1;
                 }
-                staying.push((place, best));
+                staying[place] = Some((rank, best));
             }
         }
     }

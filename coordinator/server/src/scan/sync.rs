@@ -94,7 +94,7 @@ impl Scans {
                 break;
             }
             tokio::select! {
-                event = heard.recv() => syncing.take(event.expect("the syncing holds a sender"))?,
+                heard = syncing.hear(&mut heard) => heard?,
                 // The senders live as long as the sessions and the registry do.
                 _ = changes.changed() => {}
                 // A site that is away when it is revoked changes no session.
@@ -275,6 +275,18 @@ impl<'a> Syncing<'a> {
         };
         if self.scans.sessions.assign(&target.site, assignment, wanted) {
             target.state = State::Assigned(number);
+        }
+    }
+
+    /// Takes events until one may change which targets wait. Progress, which every site sends each second, does not.
+    async fn hear(&mut self, heard: &mut mpsc::UnboundedReceiver<Event>) -> Result<(), Error> {
+        loop {
+            let event = heard.recv().await.expect("the syncing holds a sender");
+            let is_progress = matches!(event, Event::Progress { .. });
+            self.take(event)?;
+            if !is_progress {
+                return Ok(());
+            }
         }
     }
 
