@@ -83,6 +83,11 @@ impl Pace {
         allowed
     }
 
+    /// True if nothing holds readers back: no pause, no hours, no limit of speed or time.
+    pub(crate) fn is_free(&self) -> bool {
+        !self.is_paused() && self.hours.is_none() && self.bucket.is_none() && !self.has_rests()
+    }
+
     /// Waits until documents may be read.
     pub(crate) async fn open(&self) {
         let mut pauses = self.pauses();
@@ -226,6 +231,22 @@ mod tests {
         let took = time_to_read(&slow, 300_000);
         assert!(took >= Duration::from_millis(250), "{took:?}");
         assert!(time_to_read(&pace(&Policy::everything()), 300_000) < took);
+    }
+
+    #[test]
+    fn only_a_pace_without_any_limit_is_free() {
+        let everything = pace(&Policy::everything());
+        assert!(everything.is_free());
+        everything.set_paused(true);
+        assert!(!everything.is_free());
+        let hours = "22:00-06:00".parse().ok();
+        assert!(hours.is_some());
+        let limited = [
+            Policy { read_bytes_per_second: NonZeroU64::new(1), ..Policy::everything() },
+            Policy { share_of_time: 0.5, ..Policy::everything() },
+            Policy { hours, ..Policy::everything() },
+        ];
+        assert!(limited.iter().all(|policy| !pace(policy).is_free()));
     }
 
     #[test]

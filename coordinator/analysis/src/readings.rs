@@ -25,27 +25,26 @@ pub(crate) fn readings(pairs: &[(u32, u32)], features_max: u64, features_of: imp
     }
     let numbered = Numbered::of(contents);
     let place = |content: u32| numbered.place(content).expect("it is of a pair");
-    // Per content, the number of the last reading that has it.
+    // Per content, the number of the last reading that has it, from 1 on.
     let mut last = vec![0; numbered.all.len()];
-    let (mut all, mut open, mut features) = (Vec::new(), Reading::default(), 0_u64);
+    let (mut all, mut features): (Vec<Reading>, u64) = (Vec::new(), 0);
     for pair in together(pairs, &numbered) {
-        let new = |last: &[usize], number: usize| {
-            [pair.0, pair.1].into_iter().filter(move |content| last[place(*content)] != number).collect::<Vec<u32>>()
-        };
-        let added =
-            |contents: &[u32]| contents.iter().map(|content| features_of(*content)).fold(0, u64::saturating_add);
-        if !open.pairs.is_empty() && features.saturating_add(added(&new(&last, all.len() + 1))) > features_max {
-            all.push(std::mem::take(&mut open));
+        let is_new = |content: &u32| last[place(*content)] != all.len();
+        let added = [pair.0, pair.1].into_iter().filter(is_new).map(&features_of).fold(0, u64::saturating_add);
+        if all.is_empty() || features.saturating_add(added) > features_max {
+            all.push(Reading::default());
             features = 0;
         }
-        let number = all.len() + 1;
-        let contents = new(&last, number);
-        features = features.saturating_add(added(&contents));
-        contents.iter().for_each(|content| last[place(*content)] = number);
-        open.contents.extend(contents);
-        open.pairs.push(pair);
+        let number = all.len();
+        let reading = all.last_mut().expect("there is one by now");
+        for content in [pair.0, pair.1] {
+            if std::mem::replace(&mut last[place(content)], number) != number {
+                reading.contents.push(content);
+                features = features.saturating_add(features_of(content));
+            }
+        }
+        reading.pairs.push(pair);
     }
-    all.push(open);
     all.iter_mut().for_each(|reading| reading.contents.sort_unstable());
     all
 }

@@ -1,9 +1,9 @@
 //! A long document cut in segments, by several readers, with exactly the cuts of one pass.
 //!
-//! Where a chunk ends depends on where it begins and on the bytes from a little before that place on. So two readers that began at
+//! The end of a chunk depends on its beginning and on the bytes from a little before it on. So two readers that began at
 //! different places go on alike once they have one cut in common, which takes them a few chunks. A segment is cut from a place before it, as if a chunk began
 //! there, so that this happens on the way ([`WARM_UP_CHUNKS`]). [`Join`] takes the segments in order: it looks for the cut where the one before ended, and
-//! from there on the chunks of both are those of the document. Where they do not agree, as in a long run of one byte, it reads on from the cut
+//! from there on the chunks of both are those of the document. If they do not agree, as in a long run of one byte, it reads on from the cut
 //! before until they do, if need be to the end of the segment.
 
 use std::io::{self, Read};
@@ -30,14 +30,14 @@ pub struct Segment {
 
 /// The segments of a document that are joined so far.
 pub struct Join {
-    /// Where the last chunk ends.
+    /// The place at which the last chunk ends.
     end: u64,
     digest: ListDigest,
     sketching: Option<Sketching>,
 }
 
 impl Segment {
-    /// Where the last chunk ends.
+    /// The place at which the last chunk ends.
     fn end(&self) -> u64 {
         self.chunks.last().map_or(0, end)
     }

@@ -256,7 +256,10 @@ struct Taken<'a> {
 impl Taken<'_> {
     fn cut(mut self, tools: &mut Tools<'_>) {
         let (pace, cancelled, open_files) = (tools.pace, tools.cancelled, tools.open_files);
-        will_be_read(&self.file, &self.places);
+        // The kernel would not keep the pace of a site.
+        if pace.is_free() {
+            will_be_read(&self.file, &self.places);
+        }
         let from = |place| {
             let reader = Paced::new(HoleReader::from_place(&self.file, place, self.size_bytes), pace, cancelled);
             // Its document counts by itself as a file to be read; these bytes count as read until they are joined.

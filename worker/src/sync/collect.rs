@@ -322,7 +322,7 @@ impl<'a> Collector<'a> {
 
     /// True if a scan may ask for chunks of documents of this sync, and their places follow from their lists.
     fn may_be_asked_for_chunks(&self) -> bool {
-        // Where fine chunks may leave the site, so do sketches.
+        // A site that may give fine chunks sends sketches.
         self.sender.sent().has_sketches() && !self.context.job.method.view().is_text()
     }
 
