@@ -35,8 +35,8 @@ const TEMPLATE_BIT: u32 = 1 << 31;
 pub struct GatherOptions {
     /// At least the number of postings that will come.
     pub postings_max: u64,
-    /// The memory budget of the analysis that is to follow. Gathered postings take a quarter of it, up to three eighths
-    /// while small shards pile up; what an analysis takes while it reads them is small enough to add up to the budget.
+    /// The memory budget of the analysis that is to follow. Gathered postings take up to three eighths of it if all fit there, else less;
+    /// what an analysis takes while it reads them is small enough to add up to the budget.
     pub memory_budget_bytes: u64,
     /// Threads that write at the same time.
     pub threads: usize,
@@ -102,7 +102,7 @@ impl<'s> GatheredShards<'s> {
             &BucketsOptions {
                 name: "postings",
                 count: usize::try_from(count).expect("shards are counted in thousands"),
-                memory_bytes_max: options.memory_budget_bytes / 8 * 3,
+                memory_bytes_max: memory_share(bytes, count, options.memory_budget_bytes),
                 writers: options.threads,
             },
         );
@@ -113,6 +113,15 @@ impl<'s> GatheredShards<'s> {
     pub fn writer(&self) -> GatherWriter<'_, 's> {
         GatherWriter { shards: self, writer: self.buckets.writer(), postings: 0 }
     }
+}
+
+/// The memory of so many shards with so many bytes in all: a share of the budget where all fit there.
+///
+/// What does not fit goes through files in any case, for which more memory only makes larger blocks: it would stay with the allocator, in
+/// pieces between those of the passes that follow. A shard is written when it holds half of its part.
+fn memory_share(bytes: u64, shards: u64, memory_budget_bytes: u64) -> u64 {
+    let share = memory_budget_bytes / 8;
+    if bytes <= 3 * share { 3 * share } else { (2 * BLOCK_BYTES * shards).clamp(share, 3 * share) }
 }
 
 /// Writes postings of one thread to [`GatheredShards`].
@@ -355,6 +364,16 @@ mod tests {
             assert_eq!(shards.shard_count(), expected, "{options:?}");
             assert_eq!(shards.posting_count_max(), 0);
         }
+    }
+
+    #[test]
+    fn postings_that_do_not_fit_take_as_much_memory_as_makes_blocks_worth_a_write() {
+        for (bytes, shards, expected_mib) in
+            [(384 << 20, 256, 384), (385 << 20, 256, 128), (24 << 30, 2048, 256), (24 << 30, 4096, 384)]
+        {
+            assert_eq!(memory_share(bytes, shards, 1 << 30), expected_mib << 20, "{bytes} {shards}");
+        }
+        assert_eq!(memory_share(1, 16, 0), 0);
     }
 
     proptest! {
