@@ -284,7 +284,7 @@ impl Side {
             if place < next || !self.may_count(&places[number - 1..]) {
                 continue;
             }
-            let partners = common.places(self.rows[place], &other.rows);
+            let partners = common.places(self.rows[place]);
             let Some((partner, rows)) = self.partner(place, other, partners) else { continue };
             let end = place + rows + ROW - 1;
             if self.count_run(Run { fine: place..end, partner }, &other.fine) {

@@ -16,8 +16,6 @@ use crate::present::{Present, bits_for, hash, highest};
 const PRESENT_BITS: u32 = 3;
 /// A row that crosses the end of a chunk: it is equal to no other.
 pub(super) const NO_ROW: RowHash = RowHash(0);
-/// In the place of the next one: there is none.
-const NO_PLACE: u32 = u32::MAX;
 
 /// The hash of a row.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
@@ -32,14 +30,15 @@ pub(super) struct CommonRows {
     table: RowTable,
 }
 
-/// The places of the rows of one side, in lists by the highest bits of their hashes.
+/// The places of the rows of one side, in lists by the highest bits of their hashes. A list has its rows side by side: whoever asks for a row that
+/// is at many places waits for the memory once.
 #[derive(Debug, Default)]
 struct RowTable {
     bits: u32,
-    /// Per list, its first place.
-    first: Vec<u32>,
-    /// Per place, the next place of its list.
-    next: Vec<u32>,
+    /// Where each list begins among the rows, and their number.
+    starts: Vec<u32>,
+    /// The rows of all lists with their places, which ascend in each.
+    rows: Vec<(RowHash, u32)>,
 }
 
 impl RowHash {
@@ -105,9 +104,9 @@ impl CommonRows {
         self.table.fill(&self.places[side], rows);
     }
 
-    /// The places of rows with this hash on the side with the table, which has these rows, ascending.
-    pub(super) fn places(&self, row: RowHash, rows: &[RowHash]) -> impl Iterator<Item = usize> {
-        self.table.places(row, rows)
+    /// The places of rows with this hash on the side with the table, ascending.
+    pub(super) fn places(&self, row: RowHash) -> impl Iterator<Item = usize> {
+        self.table.places(row)
     }
 }
 
@@ -115,22 +114,29 @@ impl RowTable {
     /// Takes the rows at some places, which ascend.
     fn fill(&mut self, places: &[u32], rows: &[RowHash]) {
         self.bits = bits_for(places.len() + places.len() / 3 + 1);
-        self.first.clear();
-        self.first.resize(1 << self.bits, NO_PLACE);
-        self.next.resize(self.next.len().max(rows.len()), NO_PLACE);
-        // The last one first, so that the first place of a list is found first.
+        let list = |place: u32| highest(rows[place as usize].wide(), self.bits);
+        self.starts.clear();
+        self.starts.resize((1 << self.bits) + 1, 0);
+        places.iter().for_each(|place| self.starts[list(*place)] += 1);
+        let mut end = 0;
+        for start in &mut self.starts {
+            end += *start;
+            *start = end;
+        }
+        self.rows.clear();
+        self.rows.resize(places.len(), (NO_ROW, 0));
+        // From the end of each list on: what its start counts down to.
         for place in places.iter().rev() {
-            let list = highest(rows[*place as usize].wide(), self.bits);
-            self.next[*place as usize] = std::mem::replace(&mut self.first[list], *place);
+            let start = &mut self.starts[list(*place)];
+            *start -= 1;
+            self.rows[*start as usize] = (rows[*place as usize], *place);
         }
     }
 
-    fn places(&self, row: RowHash, rows: &[RowHash]) -> impl Iterator<Item = usize> {
-        let is_there = |place: &u32| *place != NO_PLACE;
-        let first = self.first[highest(row.wide(), self.bits)];
-        let following = move |place: &u32| Some(self.next[*place as usize]).filter(is_there);
-        let list = std::iter::successors(Some(first).filter(is_there), following).map(|place| place as usize);
-        list.filter(move |place| rows[*place] == row)
+    fn places(&self, row: RowHash) -> impl Iterator<Item = usize> {
+        let list = highest(row.wide(), self.bits);
+        let rows = &self.rows[self.starts[list] as usize..self.starts[list + 1] as usize];
+        rows.iter().filter(move |(there, _)| *there == row).map(|(_, place)| *place as usize)
     }
 }
 
@@ -147,7 +153,7 @@ mod tests {
         let mut common = CommonRows { places: [Vec::new(), taken.clone()], ..CommonRows::default() };
         common.fill(1, &rows);
         for hash in hashes.into_iter().chain([RowHash(7)]) {
-            let found: Vec<usize> = common.places(hash, &rows).collect();
+            let found: Vec<usize> = common.places(hash).collect();
             let is_it = |place: &usize| rows[*place] == hash;
             let expected: Vec<usize> = taken.iter().map(|place| *place as usize).filter(is_it).collect();
             assert_eq!(found, expected, "{hash:?}");
