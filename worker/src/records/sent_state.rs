@@ -7,7 +7,7 @@
 
 mod log;
 
-use std::collections::{HashMap, HashSet};
+use std::collections::HashMap;
 use std::io;
 use std::path::Path;
 
@@ -87,14 +87,14 @@ impl SentState {
         self.documents.iter().filter_map(|(path, sent)| Some((path, sent.content?)))
     }
 
-    /// A document for each chosen content: the first by its path.
-    pub(crate) fn documents_with_contents(&self, contents: &HashSet<ContentDigest>) -> HeldFiles {
-        let mut documents = HeldFiles::new();
+    /// A document for each content: the first by its path.
+    pub(crate) fn files(&self) -> HeldFiles {
+        let mut files = HeldFiles::new();
         // They ascend by their paths.
-        for (path, content) in self.documents_with_content().filter(|(_, content)| contents.contains(content)) {
-            documents.entry(content).or_insert(path);
+        for (path, content) in self.documents_with_content() {
+            files.entry(content).or_insert(path);
         }
-        documents
+        files
     }
 
     /// A document for each content of a sync without a log.

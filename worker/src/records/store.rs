@@ -3,8 +3,8 @@
 use std::collections::{HashMap, HashSet};
 use std::io;
 use std::path::{Path, PathBuf};
-use std::sync::{Arc, Mutex, Weak};
-use std::time::Duration;
+use std::sync::{Arc, Mutex, MutexGuard, Weak};
+use std::time::{Duration, Instant};
 
 use cognate_fingerprint::{ContentDigest, MethodId};
 use cognate_proto::name::RepositoryName;
@@ -24,13 +24,16 @@ const CACHE_OPENINGS_MAX: usize = 50;
 /// Number of sent logs of refinements that a repository keeps. A missing log only means that its rows are sent again.
 const REFINEMENT_LOGS_MAX: usize = 8;
 
-/// Facts about the last sync of an index, at a site that remembers nothing else.
+/// Facts about the last sync of an index: all that a site has which remembers nothing else. Any other site has the files here while queries
+/// about them follow each other, since it takes long to read them from the log of a large index.
 #[derive(Default)]
 pub(crate) struct Held {
     /// A document for each content.
     pub(crate) files: HeldFiles,
-    /// The lists of long contents.
+    /// The lists of long contents, if nothing is remembered.
     pub(crate) lists: HashMap<ContentDigest, StampedList>,
+    /// The time of the last query, if there was one.
+    pub(crate) asked: Option<Instant>,
 }
 
 /// The place of a content's list, and the stamp of the file that had the content.
@@ -53,7 +56,7 @@ pub(crate) struct Records {
     _open_cache: Option<Arc<Cache>>,
     /// The numbers of list files that could not be read: stored results that refer to them are not used.
     lost_lists: Mutex<HashSet<u64>>,
-    /// Facts about the last sync of each index, if nothing is remembered.
+    /// Facts about the last sync of each index.
     held: Mutex<HashMap<(RepositoryName, MethodId), Held>>,
 }
 
@@ -121,6 +124,7 @@ impl Records {
         if !self.remember {
             return Ok(SentState::ephemeral(fresh));
         }
+        self.held().remove(&(repository.clone(), method_id));
         let log = self.sent_log(repository, method_id, scope);
         if scope.is_some() {
             remove_old_refinements(&log).map_err(|source| self.failure(source))?;
@@ -145,14 +149,28 @@ impl Records {
         method_id: MethodId,
         contents: &HashSet<ContentDigest>,
     ) -> Result<HeldFiles, SyncError> {
-        if self.remember {
+        let index = (repository.clone(), method_id);
+        let mut all = self.held();
+        if self.remember && !all.contains_key(&index) {
             let sent = self.read_sent_state(repository, method_id)?;
-            return Ok(sent.map(|sent| sent.documents_with_contents(contents)).unwrap_or_default());
+            let files = sent.map(|sent| sent.files()).unwrap_or_default();
+            all.insert(index.clone(), Held { files, ..Held::default() });
         }
-        let held = self.held.lock().expect("no code panics while it holds this lock");
-        let Some(held) = held.get(&(repository.clone(), method_id)) else { return Ok(HeldFiles::new()) };
+        let Some(held) = all.get_mut(&index) else { return Ok(HeldFiles::new()) };
+        held.asked = Some(Instant::now());
         let path = |digest: &ContentDigest| Some((*digest, held.files.get(digest)?.clone()));
         Ok(contents.iter().filter_map(path).collect())
+    }
+
+    /// Forgets the files of indexes about which there was no query for so long, if they can be read from a log.
+    pub(crate) fn forget_files(&self, unasked: Duration) {
+        if self.remember {
+            self.held().retain(|_, held| held.asked.is_some_and(|asked| asked.elapsed() < unasked));
+        }
+    }
+
+    fn held(&self) -> MutexGuard<'_, HashMap<(RepositoryName, MethodId), Held>> {
+        self.held.lock().expect("no code panics while it holds this lock")
     }
 
     /// Keeps the facts about a sync in place of those about the one before, if nothing is remembered.
@@ -160,8 +178,7 @@ impl Records {
         if self.remember {
             return;
         }
-        let mut held = self.held.lock().expect("no code panics while it holds this lock");
-        let before = held.insert((repository.clone(), method_id), new);
+        let before = self.held().insert((repository.clone(), method_id), new);
         for list in before.unwrap_or_default().lists.into_values() {
             // A file that stays only takes disk space until the process ends.
             let _ = self.lists.delete(list.location.file);
@@ -178,8 +195,7 @@ impl Records {
         content: &ContentDigest,
     ) -> Option<StampedList> {
         if !self.remember {
-            let held = self.held.lock().expect("no code panics while it holds this lock");
-            return held.get(&(repository.clone(), method_id))?.lists.get(content).copied();
+            return self.held().get(&(repository.clone(), method_id))?.lists.get(content).copied();
         }
         let known = self.cache().ok()??.get(repository, path)?;
         let (own, location) = known.result(method_id)?.own.list?;
@@ -252,7 +268,7 @@ fn remove_old_refinements(log: &Path) -> io::Result<()> {
 #[cfg(test)]
 mod tests {
     use cognate_fingerprint::{Content, ContentDigest, ContentSketch};
-    use cognate_proto::batch::DocumentState;
+    use cognate_proto::batch::{DocumentRow, DocumentState};
 
     use super::*;
     use crate::records::lists::Location;
@@ -296,6 +312,39 @@ mod tests {
         assert!(records.was_sent(&repository, method_id, None));
         assert!(!records.was_sent(&repository, method_id, Some(ScopeId([2; 16]))));
         assert!(!records.was_sent(&repository, MethodId([2; 16]), None));
+    }
+
+    #[test]
+    fn files_of_contents_are_read_once_while_queries_follow_each_other_and_again_after_a_sync() {
+        let folder = tempfile::tempdir().unwrap();
+        let (records, repository, method_id) = (open(folder.path(), true), RepositoryName::main(), MethodId([1; 16]));
+        let digest = ContentDigest([2; 16]);
+        let log_document = |path: &str| {
+            let content = Content { size_bytes: 5, chunk_count: 1, digest, sketch: ContentSketch::NONE };
+            let row = DocumentRow {
+                path: DocumentPath::new(path.as_bytes()).unwrap(),
+                state: DocumentState::Read,
+                content: Some(digest),
+                modified: 1,
+                message_id_hash: None,
+            };
+            let fresh = IndexUpload { epoch: 5, sketches: false };
+            records.sent_state(&repository, method_id, None, fresh).unwrap().log_batch(&[row], &[content]).unwrap();
+        };
+        let found = || {
+            let files = records.documents_with_contents(&repository, method_id, &HashSet::from([digest])).unwrap();
+            files.get(&digest).map(|path| path.to_string())
+        };
+        assert_eq!(found(), None);
+        log_document("a");
+        assert_eq!(found().as_deref(), Some("a"));
+        std::fs::remove_file(records.sent_log(&repository, method_id, None)).unwrap();
+        records.forget_files(Duration::from_secs(3600));
+        assert_eq!(found().as_deref(), Some("a"), "it is known");
+        records.forget_files(Duration::ZERO);
+        assert_eq!(found(), None);
+        log_document("b");
+        assert_eq!(found().as_deref(), Some("b"));
     }
 
     #[test]

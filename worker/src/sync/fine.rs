@@ -8,6 +8,7 @@ use std::collections::{BTreeMap, HashMap, HashSet};
 use std::io;
 use std::sync::atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex};
+use std::time::Duration;
 
 use cognate_fingerprint::{Chunk, ChunkTagger, ChunkVisitor, ContentDigest, FineChunk, FineCutter, Tag};
 use cognate_proto::file_hash::HashKinds;
@@ -129,6 +130,11 @@ impl Syncs {
             files.entry(outer.unwrap_or(path)).or_default().push(content);
         }
         Ok(files.into_iter().collect())
+    }
+
+    /// Forgets where contents were, if nobody has asked for any for so long.
+    pub(crate) fn forget_files(&self, unasked: Duration) {
+        self.records.forget_files(unasked);
     }
 
     /// One reader: takes files until there are no more.
