@@ -19,7 +19,7 @@ pub const CONTENTS_MAX: u64 = (1 << 31) - 1;
 pub struct Group(pub u16);
 
 /// The copies of a content that a group holds.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+#[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
 pub struct Holding {
     /// The holder.
     pub group: Group,

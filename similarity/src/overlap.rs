@@ -3,8 +3,15 @@
 //! This is coverage, counted tag by tag, and never a sum over links: a chunk that ten documents share is counted once
 //! per occurrence under each label.
 
-use crate::input::{HolderLabel, Holders, Input, Level};
+use foldhash::HashMap;
+
+use crate::input::{HolderLabel, Holders, Holding, Input, Level};
 use crate::posting::ContentIndex;
+
+/// With as many labels at most, a tag is counted at once: its pairs are few.
+const LABELS_FEW: u16 = if cfg!(test) { 3 } else { 16 };
+/// Contents with tags of their own for which a thread adds bytes up before it counts them.
+const ALONE_MAX: usize = if cfg!(test) { 3 } else { 1 << 18 };
 
 /// The bytes that the labels of one level have in common.
 #[derive(Clone, PartialEq, Eq, Debug)]
@@ -134,9 +141,17 @@ impl<'a> Labels<'a> {
             holder_labels: holder_labels.map(|level| HolderLabel::of_all(input.holders, &level.labels)).collect(),
         }
     }
+
+    /// True if a content is held under several labels of any level.
+    fn has_several(&self, content: ContentIndex) -> bool {
+        self.holder_labels.iter().any(|labels| labels[content.at()] == HolderLabel::SEVERAL)
+    }
 }
 
 /// One thread's count of overlap.
+///
+/// Each tag adds to every pair of its labels, whose number grows with the square of the sites. Where these are many, bytes of tags that one content
+/// alone has are added up first, content by content and then for each set of holders, which many contents have: each set adds to its pairs once.
 pub(crate) struct Tally<'a> {
     labels: &'a Labels<'a>,
     counted: Vec<OverlapLevel>,
@@ -145,6 +160,8 @@ pub(crate) struct Tally<'a> {
     /// For each label in `active`, the last of the tag's occurrences that was counted under it.
     last: Vec<Option<usize>>,
     active: Vec<u16>,
+    /// Of contents under several labels, the bytes of tags that no other content has, in and outside of templates.
+    alone: HashMap<(ContentIndex, bool), u64>,
 }
 
 impl<'a> Tally<'a> {
@@ -157,28 +174,58 @@ impl<'a> Tally<'a> {
             bytes_of: vec![LabelBytes::default(); widest],
             last: vec![None; widest],
             active: Vec::new(),
+            alone: HashMap::default(),
         }
     }
 
     /// Counts a tag by all its occurrences.
     #[inline]
     pub(crate) fn count(&mut self, length_bytes: u32, template: bool, group: &[Occurrence]) {
+        let bytes = |occurrence: &Occurrence| u64::from(length_bytes) * u64::from(occurrence.count);
+        if let [one] = group
+            && self.bytes_of.len() > usize::from(LABELS_FEW)
+        {
+            if self.labels.has_several(one.content) {
+                let sum = self.alone.entry((one.content, template)).or_default();
+                *sum = sum.saturating_add(bytes(one));
+                if self.alone.len() >= ALONE_MAX {
+                    self.count_alone();
+                }
+            }
+            return;
+        }
         for level in 0..self.counted.len() {
             let holder_labels = &self.labels.holder_labels[level];
             let first = holder_labels[group[0].content.at()];
             let has_one_label = first != HolderLabel::SEVERAL
                 && group[1..].iter().all(|other| holder_labels[other.content.at()] == first);
             if !has_one_label {
-                self.count_at(level, length_bytes, template, group);
+                let holders = self.labels.holders;
+                self.count_at(level, template, group.iter().map(|one| (bytes(one), holders.of(one.content))));
             }
         }
     }
 
-    fn count_at(&mut self, level: usize, length_bytes: u32, template: bool, group: &[Occurrence]) {
+    /// Counts what was added up for single contents.
+    fn count_alone(&mut self) {
+        let holders = self.labels.holders;
+        let mut of_holders: HashMap<(&[Holding], bool), u64> = HashMap::default();
+        for ((content, template), bytes) in self.alone.drain() {
+            let sum = of_holders.entry((holders.of(content), template)).or_default();
+            *sum = sum.saturating_add(bytes);
+        }
+        for ((holdings, template), bytes) in of_holders {
+            for level in 0..self.counted.len() {
+                self.count_at(level, template, std::iter::once((bytes, holdings)));
+            }
+        }
+    }
+
+    /// Counts bytes that contents have in common, each with its holders.
+    fn count_at<'h>(&mut self, level: usize, template: bool, contents: impl Iterator<Item = (u64, &'h [Holding])>) {
         let labels = &self.labels.levels[level].labels;
-        for (number, occurrence) in group.iter().enumerate() {
-            let once_bytes = u64::from(length_bytes) * u64::from(occurrence.count);
-            for holding in self.labels.holders.of(occurrence.content) {
+        for (number, (once_bytes, holdings)) in contents.enumerate() {
+            for holding in holdings {
                 let label = labels[usize::from(holding.group.0)];
                 let at = usize::from(label);
                 if holding.copies == 0 {
@@ -210,13 +257,14 @@ impl<'a> Tally<'a> {
     }
 
     /// Adds up the counts of the threads.
-    pub(crate) fn total<'t>(labels: &Labels<'_>, tallies: impl Iterator<Item = &'t Tally<'t>>) -> Vec<OverlapLevel>
+    pub(crate) fn total<'t>(labels: &Labels<'_>, tallies: impl Iterator<Item = &'t mut Tally<'a>>) -> Vec<OverlapLevel>
     where
         'a: 't,
     {
         let counts = labels.levels.iter().map(|level| level.label_count);
         let mut total: Vec<_> = counts.map(OverlapLevel::new).collect();
         for tally in tallies {
+            tally.count_alone();
             for (sum, part) in total.iter_mut().zip(&tally.counted) {
                 sum.absorb(part);
             }
@@ -227,6 +275,8 @@ impl<'a> Tally<'a> {
 
 #[cfg(test)]
 mod tests {
+    use proptest::prelude::*;
+
     use super::*;
     use crate::input::{Group, Holding};
 
@@ -252,7 +302,7 @@ mod tests {
         let mut tally = Tally::new(&labels);
         let occurrence = |&(content, count): &(u32, u32)| Occurrence { content: ContentIndex(content), count };
         tally.count(10, template, &occurrences.iter().map(occurrence).collect::<Vec<_>>());
-        let total = Tally::total(&labels, [&tally].into_iter());
+        let total = Tally::total(&labels, [&mut tally].into_iter());
         let of = |a, b| (total[0].shared_bytes(a, b), total[0].template_bytes(a, b), total[0].shared_once_bytes(a, b));
         assert_eq!((of(0, 0), of(1, 1)), ((0, 0, 0), (0, 0, 0)));
         [of(0, 1), of(1, 0)]
@@ -284,9 +334,52 @@ mod tests {
         let mut tally = Tally::new(&labels);
         let occurrence = |content| Occurrence { content: ContentIndex(content), count: 1 };
         tally.count(10, false, &[occurrence(0), occurrence(1), occurrence(2)]);
-        let total = Tally::total(&labels, [&tally].into_iter());
+        let total = Tally::total(&labels, [&mut tally].into_iter());
         assert_eq!((total[0].shared_bytes(0, 1), total[0].shared_once_bytes(0, 1)), (20, 10));
         assert_eq!((total[0].shared_bytes(1, 0), total[0].shared_once_bytes(1, 0)), (10, 10));
+    }
+
+    proptest! {
+        #[test]
+        fn tags_of_single_contents_count_as_if_each_were_counted_at_once(
+            holdings in prop::collection::vec(prop::collection::vec((0..4_u16, 0..3_u32), 0..4), 6),
+            tags in prop::collection::vec((1..9_u32, any::<bool>(), prop::collection::btree_map(0..6_u32, 1..4_u32, 1..3)), 0..30),
+        ) {
+            let mut holders = Holders::new();
+            for of_content in &holdings {
+                holders.push(of_content.iter().map(|(group, copies)| Holding { group: Group(*group), copies: *copies }));
+            }
+            let levels = [Level { labels: vec![0, 1, 2, 3], label_count: 4 }, Level { labels: vec![0, 0, 1, 1], label_count: 2 }];
+            let labels = Labels::new(&Input { payload_bytes: &[0; 6], ..input(&holders, &levels) });
+            let mut tally = Tally::new(&labels);
+            let mut expected = levels.each_ref().map(|level| OverlapLevel::new(level.label_count));
+            for (length_bytes, template, group) in &tags {
+                let group: Vec<Occurrence> =
+                    group.iter().map(|(content, count)| Occurrence { content: ContentIndex(*content), count: *count }).collect();
+                tally.count(*length_bytes, *template, &group);
+                for (level, expected) in levels.iter().zip(&mut expected) {
+                    let under = |label: u16| {
+                        let mut sums = LabelBytes::default();
+                        for Occurrence { content, count } in &group {
+                            let once = u64::from(length_bytes * count);
+                            let copies = |holding: &Holding| {
+                                u64::from(holding.copies) * u64::from(level.labels[usize::from(holding.group.0)] == label)
+                            };
+                            let copies: u64 = holders.of(*content).iter().map(copies).sum();
+                            sums.bytes += once * copies;
+                            sums.once_bytes += once * copies.min(1);
+                        }
+                        sums
+                    };
+                    for a in 0..level.label_count {
+                        for b in (0..level.label_count).filter(|b| *b != a && under(*b).bytes > 0 && under(a).bytes > 0) {
+                            expected.add(a, b, *template, under(a));
+                        }
+                    }
+                }
+            }
+            prop_assert_eq!(Tally::total(&labels, [&mut tally].into_iter()), expected.to_vec());
+        }
     }
 
     #[test]

@@ -114,13 +114,13 @@ pub(crate) fn find_shared_tags(
         shared_tags: Vec::new(),
         crowds: Vec::new(),
     };
-    let groupers = share_out(threads, shard_count as usize, start, |grouper, shard| {
+    let mut groupers = share_out(threads, shard_count as usize, start, |grouper, shard| {
         let shard = u32::try_from(shard).expect("the number of a shard has 32 bits");
         let shared_tags = read_shard(shards, shard, contents, grouper, &tracker)?;
         grouper.shared_tags.push((shard, shared_tags));
         tracker.step()
     })?;
-    let overlap = Tally::total(&labels, groupers.iter().map(|grouper| &grouper.tally));
+    let overlap = Tally::total(&labels, groupers.iter_mut().map(|grouper| &mut grouper.tally));
     collect(groupers, shard_count, overlap)
 }
 

@@ -6,15 +6,17 @@
 //! once, by the highest pair that explains where its documents went.
 
 use std::cmp::Reverse;
-use std::collections::HashMap;
 
 use cognate_similarity::{ContentIndex, Link, Relation};
+use foldhash::{HashMap, HashMapExt};
 
 use crate::alignment::{Alignment, Vote, common_end, counterparts, magnitude};
 use crate::freeze::Frozen;
 use crate::measured::{Measured, reversed};
 use crate::subject::Subject;
 
+/// Of more copies than this, the one at the same place is looked for before all of them are weighed.
+const COPIES_FEW: usize = if cfg!(test) { 2 } else { 8 };
 /// Of more copies than this, the one whose path is most alike is not looked for.
 const COPIES_WEIGHED_MAX: usize = 256;
 
@@ -143,30 +145,35 @@ impl<'a> PartnersSoFar<'a> {
     /// equals the first.
     fn best(&self, place: usize, content: ContentIndex) -> Option<u32> {
         let copies = self.subject.copies.of_content(content);
-        let elsewhere = |other: &&u32| self.is_elsewhere(place, **other);
-        // Of a text with very many copies, only the same place is searched for, and the rest is not weighed.
-        if copies.len() > COPIES_WEIGHED_MAX {
-            return self.in_place(place, copies).or_else(|| self.first_elsewhere(place, copies));
+        // What is in the same place is most like it, and is found without a look at all others.
+        let in_place = if copies.len() > COPIES_FEW { self.in_place(place, copies) } else { None };
+        if in_place.is_some() || copies.len() > COPIES_WEIGHED_MAX {
+            return in_place.or_else(|| self.first_elsewhere(place, copies));
         }
+        let elsewhere = |other: &&u32| self.is_elsewhere(place, **other);
         // The last of equals would win: reversed, the first document does.
         copies.iter().rev().filter(elsewhere).max_by_key(|other| self.alike(place, **other)).copied()
     }
 
-    /// Of the documents of a content elsewhere, the one at the place of a document. They are in the order of repositories, and of paths in each.
+    /// Of the documents of a content elsewhere, the first at the place of a document. They are in the order of repositories, and of paths in
+    /// each.
     fn in_place(&self, place: usize, copies: &[u32]) -> Option<u32> {
         if let Some(counterparts) = &self.counterparts {
             let other = counterparts[place]?;
             return (copies.binary_search(&other).is_ok() && self.is_elsewhere(place, other)).then_some(other);
         }
         let frozen = self.subject.frozen;
-        let key = |root: u16, other: u32| (root, self.path(other as usize));
-        let own = self.path(place);
-        frozen.roots.iter().zip(0..).find_map(|(_, root)| {
-            let at = copies.partition_point(|other| key(frozen.root_of(*other), *other) < (root, own));
-            let other = *copies.get(at)?;
-            let is_same = key(frozen.root_of(other), other) == (root, own);
-            (is_same && self.is_elsewhere(place, other)).then_some(other)
-        })
+        let (own, mut rest) = (self.path(place), copies);
+        while let Some(first) = rest.first() {
+            let root = frozen.root_of(*first);
+            let (of_root, others) = rest.split_at(rest.partition_point(|other| frozen.root_of(*other) <= root));
+            let same = of_root.binary_search_by(|other| self.path(*other as usize).cmp(own)).map(|at| of_root[at]);
+            if let Some(other) = same.ok().filter(|other| self.is_elsewhere(place, *other)) {
+                return Some(other);
+            }
+            rest = others;
+        }
+        None
     }
 
     /// The first of the documents of a content elsewhere.
@@ -290,27 +297,34 @@ fn direct_sums<'a>(frozen: &'a Frozen, partners: &Partners) -> HashMap<Pair<'a>,
 /// several of them come together, or where the parents hold nothing else.
 fn merge_upwards<'a>(sums: &mut HashMap<Pair<'a>, Sums>, totals: &Totals<'a>) {
     let depth = |path: &[u8]| if path.is_empty() { 0 } else { 1 + path.iter().filter(|byte| **byte == b'/').count() };
-    let mut level = sums.keys().map(|(_, paths)| depth(paths[0])).max().unwrap_or(0);
-    while level > 0 {
+    let mut of_depth: Vec<Vec<Pair<'a>>> = Vec::new();
+    for key in sums.keys() {
+        let depth = depth(key.1[0]);
+        of_depth.resize_with(of_depth.len().max(depth + 1), Vec::new);
+        of_depth[depth].push(*key);
+    }
+    for depth in (1..of_depth.len()).rev() {
         let mut children: HashMap<Pair<'a>, Vec<Pair<'a>>> = HashMap::new();
-        for key in sums.keys().filter(|(_, paths)| depth(paths[0]) == level) {
-            let (roots, [a, b]) = *key;
+        for key in std::mem::take(&mut of_depth[depth]) {
+            let (roots, [a, b]) = key;
             let ((a_up, a_name), (b_up, b_name)) = (parent(a), parent(b));
             if a_name == b_name && !b.is_empty() {
-                children.entry((roots, [a_up, b_up])).or_default().push(*key);
+                children.entry((roots, [a_up, b_up])).or_default().push(key);
             }
         }
         for (up, keys) in children {
-            let alone = keys.len() == 1 && !sums.contains_key(&up);
-            if alone && !totals.same_documents(keys[0], up) {
+            let is_known = sums.contains_key(&up);
+            if keys.len() == 1 && !is_known && !totals.same_documents(keys[0], up) {
                 continue;
+            }
+            if !is_known {
+                of_depth[depth - 1].push(up);
             }
             for key in keys {
                 let merged = sums.remove(&key).unwrap_or_default();
                 sums.entry(up).or_default().add(&merged);
             }
         }
-        level -= 1;
     }
 }
 
@@ -383,7 +397,10 @@ impl<'a> Totals<'a> {
 
 #[cfg(test)]
 mod tests {
+    use proptest::prelude::*;
+
     use super::*;
+    use crate::test_support::{Tree, frozen};
 
     /// Merges pairs that hold one document each; folders hold as many documents as pairs name them, or as said.
     fn check(pairs: &[(&'static str, &'static str)], others: &[(u16, &'static str)], merged: &[(&str, &str, u64)]) {
@@ -433,5 +450,24 @@ mod tests {
     #[test]
     fn a_parent_that_holds_nothing_else_speaks_for_its_only_folder() {
         check(&[("a/b/c", "x/b/c")], &[], &[("a", "x", 1)]);
+    }
+
+    proptest! {
+        #[test]
+        fn of_many_copies_the_best_is_the_one_whose_path_is_most_alike(
+            trees in prop::collection::vec(prop::collection::btree_map("[ab](/[ab]){0,2}", 0..3_u32, 0..9), 1..5),
+            across_only: bool,
+        ) {
+            let trees: Vec<&Tree> = trees.iter().collect();
+            let frozen = frozen(&trees);
+            let subject = Subject::of(&frozen, across_only);
+            let partners = PartnersSoFar::new(&subject, &Alignment::default());
+            for (place, document) in frozen.documents.iter().enumerate() {
+                let copies = subject.copies.of_content(document.content).iter().copied();
+                let elsewhere = copies.rev().filter(|other| partners.is_elsewhere(place, *other));
+                let expected = elsewhere.max_by_key(|other| partners.alike(place, *other));
+                prop_assert_eq!(partners.best(place, document.content), expected);
+            }
+        }
     }
 }

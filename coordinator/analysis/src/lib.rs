@@ -44,6 +44,8 @@ pub mod spark;
 pub mod spec;
 mod subject;
 pub mod suggest;
+#[cfg(test)]
+mod test_support;
 mod threads;
 mod verify;
 mod versions;

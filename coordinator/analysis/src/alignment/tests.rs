@@ -4,23 +4,16 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use proptest::prelude::*;
 
-use cognate_fingerprint::{ContentDigest, ContentSketch, Method, View};
-use cognate_proto::name::RepositoryName;
-use cognate_proto::path::DocumentPath;
-use cognate_proto::v1::SyncSummary;
-use cognate_similarity::{ContentIndex, Link, RunShards};
+use cognate_fingerprint::{Method, View};
+use cognate_similarity::{ContentIndex, Link};
 
 use super::*;
-use crate::freeze::{Evidence, Frozen, FrozenContent, FrozenDocument, FrozenRoot, Paths, firsts};
 use crate::measure::Measures;
-use crate::part::Part;
 use crate::subject::Subject;
+use crate::test_support::{Tree, frozen};
 
 /// Contents that are so many numbers apart are versions of each other.
 const EDITED: u32 = 100_000;
-
-/// The documents of a repository: path and content.
-type Tree = BTreeMap<String, u32>;
 
 fn tree(documents: &[(&str, u32)]) -> Tree {
     documents.iter().map(|(path, content)| ((*path).to_owned(), *content)).collect()
@@ -40,63 +33,9 @@ fn paths(tree: &Tree) -> Vec<&[u8]> {
     tree.keys().map(String::as_bytes).collect()
 }
 
-/// Two trees as an analysis sees them. Every content has 1,000 bytes.
-fn frozen(a: &Tree, b: &Tree) -> Frozen {
-    let numbers: BTreeSet<u32> = a.values().chain(b.values()).copied().collect();
-    let numbers: Vec<u32> = numbers.into_iter().collect();
-    let content = |number: &u32| FrozenContent {
-        digest: ContentDigest([u8::try_from(number % 251).unwrap(); 16]),
-        chunks_digest: [0; 16],
-        size_bytes: 1000,
-        payload_bytes: 1000,
-        weight: 1000,
-        chunk_count: 1,
-        spoken_for: false,
-        counts_as_text: false,
-    };
-    let mut paths = Paths::default();
-    let mut document = |root: u16, (path, number): (&String, &u32)| FrozenDocument {
-        root,
-        path: paths.add(&DocumentPath::new(path.as_bytes()).unwrap()),
-        content: ContentIndex(u32::try_from(numbers.binary_search(number).unwrap()).unwrap()),
-        modified: 0,
-        changing: false,
-        recognised: false,
-        part: Part::File,
-        control: false,
-    };
-    let root = |site: &str, site_number| FrozenRoot {
-        party: "home".parse().unwrap(),
-        site: site.parse().unwrap(),
-        repository: RepositoryName::main(),
-        summary: SyncSummary::default(),
-        site_number,
-        party_number: 0,
-        contradicted: 0,
-        evidence: Evidence { epoch: 0, batches: 0, body_bytes: 0, head: [0; 32], root: [0; 32] },
-    };
-    let mut documents: Vec<FrozenDocument> = a.iter().map(|one| document(0, one)).collect();
-    documents.extend(b.iter().map(|one| document(1, one)));
-    Frozen {
-        roots: vec![root("a", 0), root("b", 1)],
-        firsts: firsts(&documents, 2),
-        controls: Vec::new(),
-        documents,
-        paths,
-        contents: numbers.iter().map(content).collect(),
-        sketches: vec![ContentSketch::NONE; numbers.len()],
-        unread: Vec::new(),
-        bare: Vec::new(),
-        messages: Vec::new(),
-        shards: RunShards::new(Vec::new()),
-        set_aside: Vec::new(),
-        renamed: std::collections::HashMap::new(),
-    }
-}
-
 /// The alignment of two trees, by their equal contents. Contents that are [`EDITED`] apart are linked.
 fn aligned(a: &Tree, b: &Tree, given: &[(&str, &str)]) -> Alignment {
-    let frozen = frozen(a, b);
+    let frozen = frozen(&[a, b]);
     let subject = Subject::of(&frozen, false);
     let numbers: BTreeMap<u32, ContentIndex> =
         a.values().chain(b.values()).copied().zip(frozen.documents.iter().map(|document| document.content)).collect();
