@@ -9,6 +9,7 @@ mod pages;
 
 use std::collections::{BTreeMap, btree_map};
 use std::iter::Peekable;
+use std::ops::Bound;
 
 use cognate_fingerprint::ContentDigest;
 
@@ -128,9 +129,23 @@ impl Documents {
         Some(before)
     }
 
+    /// Takes what was changed lately into the blocks: nothing more is to be changed.
+    pub fn settle(&mut self) {
+        self.merge();
+    }
+
     /// The rows by ascending path.
     pub fn iter(&self) -> impl Iterator<Item = (DocumentPath, IndexedDocument)> {
-        self.rows().map(|row| (row.path, row.document))
+        self.iter_from(None)
+    }
+
+    /// The rows of a path and of those after it, ascending; all of them, if there is none.
+    pub fn iter_from<'a>(
+        &'a self,
+        from: Option<&'a DocumentPath>,
+    ) -> impl Iterator<Item = (DocumentPath, IndexedDocument)> + use<'a> {
+        let rows = self.rows_from(from).skip_while(move |row| from.is_some_and(|from| row.path < *from));
+        rows.map(|row| (row.path, row.document))
     }
 
     /// About the bytes of memory of so many documents, whose paths have so many bytes together.
@@ -139,8 +154,15 @@ impl Documents {
     }
 
     fn rows(&self) -> Rows<'_> {
-        let blocks = Blocks::of(&self.pages);
-        Rows { blocks, rows: BlockRows::default(), next: None, recent: self.recent.iter().peekable() }
+        self.rows_from(None)
+    }
+
+    /// The rows from the beginning of the block in which a path would be: some may be before it. Of changed rows, those from the path on.
+    fn rows_from(&self, from: Option<&DocumentPath>) -> Rows<'_> {
+        let blocks = Blocks::from(&self.pages, from);
+        let recent = (from.map_or(Bound::Unbounded, Bound::Included), Bound::Unbounded);
+        let recent = self.recent.range::<DocumentPath, _>(recent).peekable();
+        Rows { blocks, rows: BlockRows::default(), next: None, recent }
     }
 
     fn put(&mut self, path: DocumentPath, document: Option<IndexedDocument>) -> Option<IndexedDocument> {
@@ -188,7 +210,7 @@ struct Rows<'a> {
     rows: BlockRows<'a>,
     /// The next row of the blocks.
     next: Option<Row>,
-    recent: Peekable<btree_map::Iter<'a, DocumentPath, Recent>>,
+    recent: Peekable<btree_map::Range<'a, DocumentPath, Recent>>,
 }
 
 impl Rows<'_> {
@@ -302,8 +324,14 @@ mod tests {
             prop_assert_eq!(documents.iter().collect::<Vec<_>>(), tree.clone().into_iter().collect::<Vec<_>>());
             let unseen: Vec<DocumentPath> = tree.keys().filter(|path| !seen.contains(*path)).cloned().collect();
             prop_assert_eq!(documents.unseen().collect::<Vec<_>>(), unseen);
-            for name in ["a", "b", "aa", "a/b", "b/b/b/b", "ab/a"] {
-                prop_assert_eq!(documents.contains(&path(name)), tree.contains_key(&path(name)));
+            documents.settle();
+            prop_assert_eq!(documents.recent.len(), 0);
+            prop_assert_eq!(documents.iter().collect::<Vec<_>>(), tree.clone().into_iter().collect::<Vec<_>>());
+            for name in ["a", "b", "aa", "a/b", "b/b/b/b", "ab/a", "0", "c"] {
+                let path = path(name);
+                prop_assert_eq!(documents.contains(&path), tree.contains_key(&path));
+                let after: Vec<_> = tree.range(&path..).map(|(path, document)| (path.clone(), *document)).collect();
+                prop_assert_eq!(documents.iter_from(Some(&path)).collect::<Vec<_>>(), after);
             }
         }
     }

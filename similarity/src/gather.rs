@@ -35,8 +35,8 @@ const TEMPLATE_BIT: u32 = 1 << 31;
 pub struct GatherOptions {
     /// At least the number of postings that will come.
     pub postings_max: u64,
-    /// The memory budget of the analysis that is to follow. Gathered postings take up to three eighths of it if all fit there, else less;
-    /// what an analysis takes while it reads them is small enough to add up to the budget.
+    /// The memory budget of the analysis that is to follow. Gathered postings take an eighth to three eighths of it; what an analysis
+    /// takes while it reads them is small enough to add up to the budget.
     pub memory_budget_bytes: u64,
     /// Threads that write at the same time.
     pub threads: usize,
@@ -115,7 +115,8 @@ impl<'s> GatheredShards<'s> {
     }
 }
 
-/// The memory of so many shards with so many bytes in all: a share of the budget where all fit there.
+/// The memory of so many shards with so many bytes in all: three eighths of the budget where all fit there, else as much as makes blocks worth
+/// a write, from one eighth to three.
 ///
 /// What does not fit goes through files in any case, for which more memory only makes larger blocks: it would stay with the allocator, in
 /// pieces between those of the passes that follow. A shard is written when it holds half of its part.

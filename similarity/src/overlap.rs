@@ -8,10 +8,11 @@ use foldhash::HashMap;
 use crate::input::{HolderLabel, Holders, Holding, Input, Level};
 use crate::posting::ContentIndex;
 
-/// With as many labels at most, a tag is counted at once: its pairs are few.
-const LABELS_FEW: u16 = if cfg!(test) { 3 } else { 16 };
-/// Contents with tags of their own for which a thread adds bytes up before it counts them.
-const ALONE_MAX: usize = if cfg!(test) { 3 } else { 1 << 18 };
+/// Of a content with as many holders at most, a tag is counted at once: its pairs of labels are few.
+const HOLDERS_FEW: usize = if cfg!(test) { 2 } else { 16 };
+/// Contents for which a thread adds bytes up before it counts them: a table of two megabytes, filled as far as it may be, and while they are
+/// counted up to six more.
+const ALONE_MAX: usize = if cfg!(test) { 3 } else { (1 << 17) / 8 * 7 };
 
 /// The bytes that the labels of one level have in common.
 #[derive(Clone, PartialEq, Eq, Debug)]
@@ -150,8 +151,8 @@ impl<'a> Labels<'a> {
 
 /// One thread's count of overlap.
 ///
-/// Each tag adds to every pair of its labels, whose number grows with the square of the sites. Where these are many, bytes of tags that one content
-/// alone has are added up first, content by content and then for each set of holders, which many contents have: each set adds to its pairs once.
+/// Each tag adds to every pair of its labels, whose number grows with the square of the holders. If a single content with many holders has it, its bytes are
+/// added up first, content by content and then for each set of holders, which many contents have: each set adds to its pairs once.
 pub(crate) struct Tally<'a> {
     labels: &'a Labels<'a>,
     counted: Vec<OverlapLevel>,
@@ -160,7 +161,7 @@ pub(crate) struct Tally<'a> {
     /// For each label in `active`, the last of the tag's occurrences that was counted under it.
     last: Vec<Option<usize>>,
     active: Vec<u16>,
-    /// Of contents under several labels, the bytes of tags that no other content has, in and outside of templates.
+    /// Of contents with many holders, the bytes of tags that no other content has, in and outside of templates.
     alone: HashMap<(ContentIndex, bool), u64>,
 }
 
@@ -183,14 +184,13 @@ impl<'a> Tally<'a> {
     pub(crate) fn count(&mut self, length_bytes: u32, template: bool, group: &[Occurrence]) {
         let bytes = |occurrence: &Occurrence| u64::from(length_bytes) * u64::from(occurrence.count);
         if let [one] = group
-            && self.bytes_of.len() > usize::from(LABELS_FEW)
+            && self.labels.has_several(one.content)
+            && self.labels.holders.of(one.content).len() > HOLDERS_FEW
         {
-            if self.labels.has_several(one.content) {
-                let sum = self.alone.entry((one.content, template)).or_default();
-                *sum = sum.saturating_add(bytes(one));
-                if self.alone.len() >= ALONE_MAX {
-                    self.count_alone();
-                }
+            let sum = self.alone.entry((one.content, template)).or_default();
+            *sum = sum.saturating_add(bytes(one));
+            if self.alone.len() >= ALONE_MAX {
+                self.count_alone();
             }
             return;
         }
@@ -257,14 +257,15 @@ impl<'a> Tally<'a> {
     }
 
     /// Adds up the counts of the threads.
-    pub(crate) fn total<'t>(labels: &Labels<'_>, tallies: impl Iterator<Item = &'t mut Tally<'a>>) -> Vec<OverlapLevel>
-    where
-        'a: 't,
-    {
+    pub(crate) fn total(labels: &Labels<'_>, mut tallies: Vec<&mut Tally<'_>>) -> Vec<OverlapLevel> {
+        std::thread::scope(|scope| {
+            for tally in tallies.iter_mut().filter(|tally| !tally.alone.is_empty()) {
+                scope.spawn(|| tally.count_alone());
+            }
+        });
         let counts = labels.levels.iter().map(|level| level.label_count);
         let mut total: Vec<_> = counts.map(OverlapLevel::new).collect();
         for tally in tallies {
-            tally.count_alone();
             for (sum, part) in total.iter_mut().zip(&tally.counted) {
                 sum.absorb(part);
             }
@@ -302,7 +303,7 @@ mod tests {
         let mut tally = Tally::new(&labels);
         let occurrence = |&(content, count): &(u32, u32)| Occurrence { content: ContentIndex(content), count };
         tally.count(10, template, &occurrences.iter().map(occurrence).collect::<Vec<_>>());
-        let total = Tally::total(&labels, [&mut tally].into_iter());
+        let total = Tally::total(&labels, vec![&mut tally]);
         let of = |a, b| (total[0].shared_bytes(a, b), total[0].template_bytes(a, b), total[0].shared_once_bytes(a, b));
         assert_eq!((of(0, 0), of(1, 1)), ((0, 0, 0), (0, 0, 0)));
         [of(0, 1), of(1, 0)]
@@ -334,7 +335,7 @@ mod tests {
         let mut tally = Tally::new(&labels);
         let occurrence = |content| Occurrence { content: ContentIndex(content), count: 1 };
         tally.count(10, false, &[occurrence(0), occurrence(1), occurrence(2)]);
-        let total = Tally::total(&labels, [&mut tally].into_iter());
+        let total = Tally::total(&labels, vec![&mut tally]);
         assert_eq!((total[0].shared_bytes(0, 1), total[0].shared_once_bytes(0, 1)), (20, 10));
         assert_eq!((total[0].shared_bytes(1, 0), total[0].shared_once_bytes(1, 0)), (10, 10));
     }
@@ -351,12 +352,12 @@ mod tests {
             }
             let levels = [Level { labels: vec![0, 1, 2, 3], label_count: 4 }, Level { labels: vec![0, 0, 1, 1], label_count: 2 }];
             let labels = Labels::new(&Input { payload_bytes: &[0; 6], ..input(&holders, &levels) });
-            let mut tally = Tally::new(&labels);
+            let mut tallies = [Tally::new(&labels), Tally::new(&labels)];
             let mut expected = levels.each_ref().map(|level| OverlapLevel::new(level.label_count));
-            for (length_bytes, template, group) in &tags {
+            for (number, (length_bytes, template, group)) in tags.iter().enumerate() {
                 let group: Vec<Occurrence> =
                     group.iter().map(|(content, count)| Occurrence { content: ContentIndex(*content), count: *count }).collect();
-                tally.count(*length_bytes, *template, &group);
+                tallies[number % 2].count(*length_bytes, *template, &group);
                 for (level, expected) in levels.iter().zip(&mut expected) {
                     let under = |label: u16| {
                         let mut sums = LabelBytes::default();
@@ -378,7 +379,7 @@ mod tests {
                     }
                 }
             }
-            prop_assert_eq!(Tally::total(&labels, [&mut tally].into_iter()), expected.to_vec());
+            prop_assert_eq!(Tally::total(&labels, tallies.iter_mut().collect()), expected.to_vec());
         }
     }
 

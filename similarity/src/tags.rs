@@ -120,7 +120,7 @@ pub(crate) fn find_shared_tags(
         grouper.shared_tags.push((shard, shared_tags));
         tracker.step()
     })?;
-    let overlap = Tally::total(&labels, groupers.iter_mut().map(|grouper| &mut grouper.tally));
+    let overlap = Tally::total(&labels, groupers.iter_mut().map(|grouper| &mut grouper.tally).collect());
     collect(groupers, shard_count, overlap)
 }
 

@@ -6,9 +6,11 @@
 //! - [`hello`], [`history`], [`own_sync`]: the first message, earlier assignments, and syncs that this site requests.
 //! - [`task`]: one task of a session, a sync ([`sync_task`]) or a query by hashes ([`query_task`]), fine chunks ([`fine_task`]), or the
 //!   exact measure of pairs ([`measure_task`]).
+//! - [`content_query`]: what a site keeps until the next query about contents, and forgets if none comes.
 //! - [`attach`]: the session itself.
 
 pub(crate) mod attach;
+mod content_query;
 mod fine_task;
 pub(crate) mod hello;
 pub(crate) mod history;

@@ -281,8 +281,12 @@ pub(super) struct Blocks<'a> {
 }
 
 impl<'a> Blocks<'a> {
-    pub(super) fn of(pages: &'a [Page]) -> Blocks<'a> {
-        Blocks { pages: pages.iter(), page: None, next: 0 }
+    /// The blocks from that on in which a path would be; all of them, if there is none.
+    pub(super) fn from(pages: &'a [Page], path: Option<&DocumentPath>) -> Blocks<'a> {
+        match path.and_then(|path| place_of(pages, path.as_bytes())) {
+            Some((page, block)) => Blocks { pages: pages[page + 1..].iter(), page: Some(&pages[page]), next: block },
+            None => Blocks { pages: pages.iter(), page: None, next: 0 },
+        }
     }
 }
 
@@ -306,17 +310,24 @@ pub(super) struct Place {
     pub(super) row: Row,
 }
 
-/// The row of a path.
-pub(super) fn find(pages: &[Page], path: &DocumentPath) -> Option<Place> {
-    let own = path.as_bytes();
-    let number = pages.partition_point(|page| page.first_of(0) <= own).checked_sub(1)?;
+/// The page and the block in which a path would be; `None`: it would be before all.
+fn place_of(pages: &[Page], path: &[u8]) -> Option<(usize, usize)> {
+    let number = pages.partition_point(|page| page.first_of(0) <= path).checked_sub(1)?;
     let page = &pages[number];
     // The blocks are ascending, and so are the numbers of those that begin no later.
     let (mut block, mut after) = (0, page.begins.len());
     while block + 1 < after {
         let middle = usize::midpoint(block, after);
-        if page.first_of(middle) <= own { block = middle } else { after = middle }
+        if page.first_of(middle) <= path { block = middle } else { after = middle }
     }
+    Some((number, block))
+}
+
+/// The row of a path.
+pub(super) fn find(pages: &[Page], path: &DocumentPath) -> Option<Place> {
+    let own = path.as_bytes();
+    let (number, block) = place_of(pages, own)?;
+    let page = &pages[number];
     let mut rows = page.block(block);
     while let Some((flags, document)) = rows.next_row() {
         if rows.path.as_slice() >= own {

@@ -7,7 +7,7 @@
 
 mod log;
 
-use std::collections::HashMap;
+use std::collections::{HashMap, HashSet};
 use std::io;
 use std::path::Path;
 
@@ -16,6 +16,7 @@ use cognate_proto::batch::{DocumentRow, DocumentState};
 use cognate_proto::documents::{Documents, IndexedDocument};
 use cognate_proto::index_digest::{IndexDigest, RowHash, RowSum};
 use cognate_proto::path::DocumentPath;
+use foldhash::HashSetExt as _;
 
 pub(crate) use self::log::IndexUpload;
 use self::log::{ContentNumbers, Log, LogRecord, SNAPSHOT_ROWS};
@@ -37,6 +38,51 @@ pub(crate) struct SentState {
 
 /// A document for each content.
 pub(crate) type HeldFiles = HashMap<ContentDigest, DocumentPath>;
+
+/// The documents of an index, in which those of chosen contents are looked for.
+#[derive(Default)]
+pub(crate) struct SentFiles {
+    documents: Documents,
+    /// Of each document, in their order, whether it is the first with its content.
+    firsts: Vec<bool>,
+    /// Where a query begins to look: the last document that one before found on its way to the end, and its number.
+    next: Option<(DocumentPath, usize)>,
+}
+
+impl SentFiles {
+    fn of(mut documents: Documents) -> SentFiles {
+        documents.settle();
+        let mut seen = foldhash::HashSet::with_capacity(documents.len());
+        let firsts = documents.iter().map(|(_, document)| document.content.is_some_and(|content| seen.insert(content)));
+        SentFiles { firsts: firsts.collect(), documents, next: None }
+    }
+
+    /// The first document, by its path, of each of these contents that some document has. Queries that follow each other ask for contents in the order
+    /// of their documents, so each begins where the one before ended: all of them together go through the documents once.
+    pub(crate) fn find(&mut self, contents: &HashSet<ContentDigest>) -> HeldFiles {
+        let mut found = HeldFiles::new();
+        if contents.is_empty() {
+            return found;
+        }
+        let begin = self.next.take();
+        let (from, number) = begin.as_ref().map_or((None, 0), |(path, number)| (Some(path), *number));
+        let after = self.documents.iter_from(from).zip(number..);
+        let before = self.documents.iter().zip(0..number);
+        let mut last = None;
+        for ((path, document), place) in after.chain(before).filter(|(_, place)| self.firsts[*place]) {
+            let Some(content) = document.content.filter(|content| contents.contains(content)) else { continue };
+            if place >= number {
+                last = Some((path.clone(), place));
+            }
+            found.insert(content, path);
+            if found.len() == contents.len() {
+                break;
+            }
+        }
+        self.next = last.or(begin);
+        found
+    }
+}
 
 impl SentState {
     /// A state for a single sync: it has no log and remembers no documents.
@@ -87,14 +133,11 @@ impl SentState {
         self.documents.iter().filter_map(|(path, sent)| Some((path, sent.content?)))
     }
 
-    /// A document for each content: the first by its path.
-    pub(crate) fn files(&self) -> HeldFiles {
-        let mut files = HeldFiles::new();
-        // They ascend by their paths.
-        for (path, content) in self.documents_with_content() {
-            files.entry(content).or_insert(path);
-        }
-        files
+    /// Its documents, to look for contents.
+    pub(crate) fn into_sent_files(self) -> SentFiles {
+        let SentState { documents, contents, .. } = self;
+        drop(contents);
+        SentFiles::of(documents)
     }
 
     /// A document for each content of a sync without a log.

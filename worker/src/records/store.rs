@@ -14,7 +14,7 @@ use cognate_proto::scope::ScopeId;
 use super::cache::Cache;
 use super::cache::known::StoredPart;
 use super::lists::{Lists, Location};
-use super::sent_state::{HeldFiles, IndexUpload, SentState};
+use super::sent_state::{HeldFiles, IndexUpload, SentFiles, SentState};
 use super::stamp::Stamp;
 use super::texts::Texts;
 use crate::error::{SiteError, SyncError};
@@ -24,16 +24,19 @@ const CACHE_OPENINGS_MAX: usize = 50;
 /// Number of sent logs of refinements that a repository keeps. A missing log only means that its rows are sent again.
 const REFINEMENT_LOGS_MAX: usize = 8;
 
-/// Facts about the last sync of an index: all that a site has which remembers nothing else. Any other site has the files here while queries
-/// about them follow each other, since it takes long to read them from the log of a large index.
+/// The documents of an index are forgotten after so long without a query about it, while there are queries about others.
+const UNASKED_MAX: Duration = Duration::from_secs(600);
+
+/// The documents of indexes, each with the time of the last query.
+type SentFilesOfIndexes = HashMap<(RepositoryName, MethodId), (SentFiles, Instant)>;
+
+/// Facts about the last sync of an index, at a site that remembers nothing else.
 #[derive(Default)]
 pub(crate) struct Held {
     /// A document for each content.
     pub(crate) files: HeldFiles,
-    /// The lists of long contents, if nothing is remembered.
+    /// The lists of long contents.
     pub(crate) lists: HashMap<ContentDigest, StampedList>,
-    /// The time of the last query, if there was one.
-    pub(crate) asked: Option<Instant>,
 }
 
 /// The place of a content's list, and the stamp of the file that had the content.
@@ -56,7 +59,9 @@ pub(crate) struct Records {
     _open_cache: Option<Arc<Cache>>,
     /// The numbers of list files that could not be read: stored results that refer to them are not used.
     lost_lists: Mutex<HashSet<u64>>,
-    /// Facts about the last sync of each index.
+    /// The documents of indexes about which queries follow each other, so that the log of a large index is not read for each of them.
+    sent_files: Mutex<SentFilesOfIndexes>,
+    /// Facts about the last sync of each index, if nothing is remembered.
     held: Mutex<HashMap<(RepositoryName, MethodId), Held>>,
 }
 
@@ -85,6 +90,7 @@ impl Records {
             cache: Mutex::new(cache.as_ref().map(Arc::downgrade).unwrap_or_default()),
             _open_cache: cache.filter(|_| !close_between_syncs),
             lost_lists: Mutex::default(),
+            sent_files: Mutex::default(),
             held: Mutex::default(),
         })
     }
@@ -124,7 +130,8 @@ impl Records {
         if !self.remember {
             return Ok(SentState::ephemeral(fresh));
         }
-        self.held().remove(&(repository.clone(), method_id));
+        // A sync needs the memory, and changes the log.
+        self.forget_files();
         let log = self.sent_log(repository, method_id, scope);
         if scope.is_some() {
             remove_old_refinements(&log).map_err(|source| self.failure(source))?;
@@ -142,7 +149,7 @@ impl Records {
         SentState::read(&log).map_err(|source| SyncError::Records { path: log, source })
     }
 
-    /// A document for each of these contents, of those that had them when they were last sent.
+    /// A document for each of these contents, of those that had them when they were last sent: the first by its path, if the site remembers them.
     pub(crate) fn documents_with_contents(
         &self,
         repository: &RepositoryName,
@@ -150,23 +157,33 @@ impl Records {
         contents: &HashSet<ContentDigest>,
     ) -> Result<HeldFiles, SyncError> {
         let index = (repository.clone(), method_id);
-        let mut all = self.held();
-        if self.remember && !all.contains_key(&index) {
-            let sent = self.read_sent_state(repository, method_id)?;
-            let files = sent.map(|sent| sent.files()).unwrap_or_default();
-            all.insert(index.clone(), Held { files, ..Held::default() });
+        if !self.remember {
+            let held = self.held();
+            let Some(held) = held.get(&index) else { return Ok(HeldFiles::new()) };
+            let path = |digest: &ContentDigest| Some((*digest, held.files.get(digest)?.clone()));
+            return Ok(contents.iter().filter_map(path).collect());
         }
-        let Some(held) = all.get_mut(&index) else { return Ok(HeldFiles::new()) };
-        held.asked = Some(Instant::now());
-        let path = |digest: &ContentDigest| Some((*digest, held.files.get(digest)?.clone()));
-        Ok(contents.iter().filter_map(path).collect())
+        let known = self.sent_files().remove(&index);
+        let mut files = match known {
+            Some((files, _)) => files,
+            None => self.read_sent_state(repository, method_id)?.map(SentState::into_sent_files).unwrap_or_default(),
+        };
+        let found = files.find(contents);
+        let mut all = self.sent_files();
+        all.insert(index, (files, Instant::now()));
+        // Those of other indexes, after the last query of a scan about them.
+        all.retain(|_, (_, asked)| asked.elapsed() < UNASKED_MAX);
+        Ok(found)
     }
 
-    /// Forgets the files of indexes about which there was no query for so long, if they can be read from a log.
-    pub(crate) fn forget_files(&self, unasked: Duration) {
-        if self.remember {
-            self.held().retain(|_, held| held.asked.is_some_and(|asked| asked.elapsed() < unasked));
-        }
+    /// Forgets the documents that are kept between queries; at a site that remembers nothing there are none.
+    pub(crate) fn forget_files(&self) {
+        let forgotten = std::mem::take(&mut *self.sent_files());
+        drop(forgotten);
+    }
+
+    fn sent_files(&self) -> MutexGuard<'_, SentFilesOfIndexes> {
+        self.sent_files.lock().expect("no code panics while it holds this lock")
     }
 
     fn held(&self) -> MutexGuard<'_, HashMap<(RepositoryName, MethodId), Held>> {
@@ -339,9 +356,8 @@ mod tests {
         log_document("a");
         assert_eq!(found().as_deref(), Some("a"));
         std::fs::remove_file(records.sent_log(&repository, method_id, None)).unwrap();
-        records.forget_files(Duration::from_secs(3600));
         assert_eq!(found().as_deref(), Some("a"), "it is known");
-        records.forget_files(Duration::ZERO);
+        records.forget_files();
         assert_eq!(found(), None);
         log_document("b");
         assert_eq!(found().as_deref(), Some("b"));

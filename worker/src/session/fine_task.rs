@@ -8,7 +8,7 @@ use cognate_proto::name::one_line;
 use cognate_proto::v1::fine_chunks_request::Message as Up;
 use cognate_proto::v1::{FineAnswer, FineEnd, FineQuery};
 
-use super::site::Site;
+use super::content_query::ContentQuery;
 use super::task::{Task, TaskEnd, session_error, unless_cancelled, unsent};
 use crate::error::SyncError;
 use crate::sync::fine::FineChunks;
@@ -16,9 +16,6 @@ use crate::sync::fine::FineChunks;
 /// The longest wait for the hours or the end of a pause: the scan goes on without the fine chunks of a site that does not
 /// read now.
 pub(super) const OPEN_MAX: Duration = Duration::from_secs(1);
-
-/// A scan asks query after query. This long after the last one, a site forgets where its contents are, and reads it again for the next.
-const ASKED_LATELY: Duration = Duration::from_secs(60);
 
 /// Answers a query for fine chunks.
 pub(super) async fn run_fine_query(task: Task, query: FineQuery) -> TaskEnd {
@@ -65,20 +62,8 @@ async fn cut(task: &Task, query: FineQuery) -> Result<FineChunks, SyncError> {
     let cutting = tokio::task::spawn_blocking(move || {
         // The thread holds its turn until it has really ended, even if nothing waits for it any more.
         let _turn = turn;
-        let cut = site.syncs.fine_chunks(&job, choice, &link.cancelled);
-        forget_files_later(&site);
-        cut
+        let _query = ContentQuery::begin(&site);
+        site.syncs.fine_chunks(&job, choice, &link.cancelled)
     });
     cutting.await.unwrap_or(Err(SyncError::Crashed))
-}
-
-/// Has a site forget where its contents are, unless another query comes.
-pub(super) fn forget_files_later(site: &Arc<Site>) {
-    let site = Arc::downgrade(site);
-    tokio::spawn(async move {
-        tokio::time::sleep(ASKED_LATELY + Duration::from_secs(1)).await;
-        if let Some(site) = site.upgrade() {
-            site.syncs.forget_files(ASKED_LATELY);
-        }
-    });
 }

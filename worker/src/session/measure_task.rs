@@ -6,7 +6,8 @@ use std::sync::Arc;
 use cognate_proto::name::one_line;
 use cognate_proto::v1::{MeasureAnswer, MeasureQuery};
 
-use super::fine_task::{OPEN_MAX, forget_files_later};
+use super::content_query::ContentQuery;
+use super::fine_task::OPEN_MAX;
 use super::task::{Task, TaskEnd, session_error, unless_cancelled, unsent};
 use crate::error::SyncError;
 use crate::sync::measure::Measured;
@@ -52,9 +53,8 @@ async fn measure(task: &Task, query: &MeasureQuery) -> Result<Measured, SyncErro
     let measuring = tokio::task::spawn_blocking(move || {
         // The thread holds its turn until it has really ended, even if nothing waits for it any more.
         let _turn = turn;
-        let measured = site.syncs.measure(&jobs, &pairs, &link.cancelled);
-        forget_files_later(&site);
-        measured
+        let _query = ContentQuery::begin(&site);
+        site.syncs.measure(&jobs, &pairs, &link.cancelled)
     });
     measuring.await.unwrap_or(Err(SyncError::Crashed))
 }

@@ -2,6 +2,7 @@
 
 use std::path::PathBuf;
 use std::sync::Arc;
+use std::sync::atomic::AtomicU64;
 
 use tokio::sync::Semaphore;
 
@@ -25,6 +26,8 @@ pub struct Site {
     pub(crate) syncs: Syncs,
     /// Syncs run one after the other, because each uses all threads of the site.
     pub(crate) sync_turn: Arc<Semaphore>,
+    /// Queries about contents that have begun. They run one after the other, in turn with syncs.
+    pub(super) content_queries: AtomicU64,
     pub(crate) hash_search: HashSearch,
     /// Queries by hashes run one after the other, at the same time as syncs.
     pub(crate) search_turn: Semaphore,
@@ -60,6 +63,7 @@ impl Site {
                 settings: settings(&config),
             },
             sync_turn: Arc::new(Semaphore::new(1)),
+            content_queries: AtomicU64::new(0),
             hash_search: HashSearch {
                 records,
                 repositories: config.repositories.clone(),

@@ -127,7 +127,7 @@ impl<'a> Collector<'a> {
         let sent_bytes = self.sender.seal(self.canary)?;
         let SyncContext { job, records, .. } = self.context;
         if job.method.capabilities().fine {
-            let held = Held { files: self.sender.take_files(), lists: self.memory.take_held(), asked: None };
+            let held = Held { files: self.sender.take_files(), lists: self.memory.take_held() };
             records.hold(&job.repository, job.method_id, held);
         }
         self.context.counters.sent_bytes.store(sent_bytes, Ordering::Relaxed);

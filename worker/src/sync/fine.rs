@@ -8,7 +8,6 @@ use std::collections::{BTreeMap, HashMap, HashSet};
 use std::io;
 use std::sync::atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex};
-use std::time::Duration;
 
 use cognate_fingerprint::{Chunk, ChunkTagger, ChunkVisitor, ContentDigest, FineChunk, FineCutter, Tag};
 use cognate_proto::file_hash::HashKinds;
@@ -132,9 +131,9 @@ impl Syncs {
         Ok(files.into_iter().collect())
     }
 
-    /// Forgets where contents were, if nobody has asked for any for so long.
-    pub(crate) fn forget_files(&self, unasked: Duration) {
-        self.records.forget_files(unasked);
+    /// Forgets where contents were, which is kept between queries.
+    pub(crate) fn forget_files(&self) {
+        self.records.forget_files();
     }
 
     /// One reader: takes files until there are no more.

@@ -116,3 +116,31 @@ fn an_index_starts_again_when_its_contents_get_or_lose_their_sketches() {
     let again = SentState::open(&path, upload(10)).unwrap();
     assert_eq!((again.epoch(), again.has_sketches()), (10, true));
 }
+
+#[test]
+fn each_query_finds_the_first_document_of_each_content_whatever_was_asked_before() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("index.log");
+    let mut state = SentState::open(&path, upload(7)).unwrap();
+    send(&mut state, &[row("a", 1), row("b", 2), row("c", 1), row("d", 3), row("e", 2), row("f", 4)]);
+    let mut files = SentState::read(&path).unwrap().unwrap().into_sent_files();
+    let mut found = |contents: &[u8]| -> Vec<String> {
+        let wanted = contents.iter().map(|content| ContentDigest([*content; 16])).collect();
+        let mut found: Vec<String> = files.find(&wanted).into_values().map(|path| path.to_string()).collect();
+        found.sort();
+        found
+    };
+    for (contents, expected) in [
+        (&[1][..], &["a"][..]),
+        (&[1, 2], &["a", "b"]),
+        // Back to what is before.
+        (&[1], &["a"]),
+        (&[1, 4], &["a", "f"]),
+        (&[2, 9], &["b"]),
+        (&[9], &[]),
+        (&[], &[]),
+        (&[1, 2, 3, 4], &["a", "b", "d", "f"]),
+    ] {
+        assert_eq!(found(contents), expected, "{contents:?}");
+    }
+}
