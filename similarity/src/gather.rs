@@ -118,8 +118,8 @@ impl<'s> GatheredShards<'s> {
 /// The memory of so many shards with so many bytes in all: three eighths of the budget where all fit there, else as much as makes blocks worth
 /// a write, from one eighth to three.
 ///
-/// What does not fit goes through files in any case, for which more memory only makes larger blocks: it would stay with the allocator, in
-/// pieces between those of the passes that follow. A shard is written when it holds half of its part.
+/// If the postings do not fit, most of them go through files, and more memory would only make the blocks of the files larger. The allocator would
+/// keep that memory, in pieces between those of the passes that follow. A shard is written when it holds half of its part.
 fn memory_share(bytes: u64, shards: u64, memory_budget_bytes: u64) -> u64 {
     let share = memory_budget_bytes / 8;
     if bytes <= 3 * share { 3 * share } else { (2 * BLOCK_BYTES * shards).clamp(share, 3 * share) }

@@ -145,7 +145,7 @@ impl<'a> PartnersSoFar<'a> {
     /// equals the first.
     fn best(&self, place: usize, content: ContentIndex) -> Option<u32> {
         let copies = self.subject.copies.of_content(content);
-        // What is in the same place is most like it, and is found without a look at all others.
+        // No copy is better than one at the same place, and a search finds it without comparing all paths.
         let in_place = if copies.len() > COPIES_FEW { self.in_place(place, copies) } else { None };
         if in_place.is_some() || copies.len() > COPIES_WEIGHED_MAX {
             return in_place.or_else(|| self.first_elsewhere(place, copies));

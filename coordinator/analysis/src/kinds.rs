@@ -3,6 +3,8 @@
 
 use cognate_similarity::Link;
 
+use crate::disjoint_sets::DisjointSets;
+
 /// Means "in no cluster".
 pub(crate) const NOWHERE: u32 = u32::MAX;
 
@@ -12,15 +14,12 @@ pub(crate) fn is_most(bytes: u64, of: u64) -> bool {
 }
 
 /// Contents put together, each in one kind.
-pub(crate) struct Kinds {
-    above: Vec<u32>,
-}
+pub(crate) struct Kinds(DisjointSets);
 
 impl Kinds {
     /// Contents of which each is a kind of its own.
     pub(crate) fn apart(contents: usize) -> Kinds {
-        let count = u32::try_from(contents).expect("fewer than 2^32 contents");
-        Kinds { above: (0..count).collect() }
+        Kinds(DisjointSets::apart(contents))
     }
 
     /// Contents that have most of each other's bytes, put together.
@@ -37,27 +36,17 @@ impl Kinds {
 
     /// Puts the kinds of two contents together, under the least of their numbers.
     pub(crate) fn join(&mut self, a: u32, b: u32) {
-        let (a, b) = (self.find(a), self.find(b));
-        self.above[a.max(b) as usize] = a.min(b);
+        self.0.join(a, b);
     }
 
     /// The kind of a content: the least number of a content of it.
-    pub(crate) fn find(&mut self, mut content: u32) -> u32 {
-        while self.above[content as usize] != content {
-            let above = self.above[content as usize];
-            self.above[content as usize] = self.above[above as usize];
-            content = above;
-        }
-        content
+    pub(crate) fn find(&mut self, content: u32) -> u32 {
+        self.0.find(content)
     }
 
     /// The kind of every content.
-    pub(crate) fn finish(mut self) -> Vec<u32> {
-        for content in 0..self.above.len() {
-            let content = u32::try_from(content).expect("fewer than 2^32 contents");
-            self.above[content as usize] = self.find(content);
-        }
-        self.above
+    pub(crate) fn finish(self) -> Vec<u32> {
+        self.0.finish()
     }
 }
 

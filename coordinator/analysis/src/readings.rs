@@ -4,6 +4,7 @@
 //! that hang together over common contents come one after the other, so that a content of a small group is read once. A content of a large group is read once
 //! with its pairs, and at most once for each pair in which it is the second: readings grow with the pairs, and not with their square.
 
+use crate::disjoint_sets::DisjointSets;
 use crate::numbered::Numbered;
 
 /// Contents that are read at a time, and the pairs of them that are looked at then.
@@ -51,24 +52,15 @@ pub(crate) fn readings(pairs: &[(u32, u32)], features_max: u64, features_of: imp
 
 /// The pairs, those that hang together one after the other.
 fn together(pairs: &[(u32, u32)], contents: &Numbered) -> Vec<(u32, u32)> {
-    let place = |content: u32| contents.place(content).expect("it is of a pair");
-    let mut before: Vec<usize> = (0..contents.all.len()).collect();
-    for (a, b) in pairs {
-        let (a, b) = (first(&mut before, place(*a)), first(&mut before, place(*b)));
-        before[a.max(b)] = a.min(b);
-    }
+    let place = |content: u32| {
+        let place = contents.place(content).expect("it is of a pair");
+        u32::try_from(place).expect("contents have 32-bit numbers")
+    };
+    let mut sets = DisjointSets::apart(contents.all.len());
+    pairs.iter().for_each(|(a, b)| sets.join(place(*a), place(*b)));
     let mut ordered = pairs.to_vec();
-    ordered.sort_by_cached_key(|(a, _)| first(&mut before, place(*a)));
+    ordered.sort_by_cached_key(|(a, _)| sets.find(place(*a)));
     ordered
-}
-
-/// The first of the contents that hang together with one, as far as is known. The way to it becomes shorter.
-fn first(before: &mut [usize], mut place: usize) -> usize {
-    while before[place] != place {
-        before[place] = before[before[place]];
-        place = before[place];
-    }
-    place
 }
 
 #[cfg(test)]

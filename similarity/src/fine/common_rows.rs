@@ -35,7 +35,7 @@ pub(super) struct CommonRows {
 #[derive(Debug, Default)]
 struct RowTable {
     bits: u32,
-    /// Where each list begins among the rows, and their number.
+    /// The start of each list in `rows`; at the end, the number of all rows.
     starts: Vec<u32>,
     /// The rows of all lists with their places, which ascend in each.
     rows: Vec<(RowHash, u32)>,

@@ -45,7 +45,7 @@ pub(crate) struct SentFiles {
     documents: Documents,
     /// Of each document, in their order, whether it is the first with its content.
     firsts: Vec<bool>,
-    /// Where a query begins to look: the last document that one before found on its way to the end, and its number.
+    /// The document at which the next query begins, and its number: the last one that queries have found without beginning again at the first.
     next: Option<(DocumentPath, usize)>,
 }
 

@@ -133,7 +133,8 @@ fn each_query_finds_the_first_document_of_each_content_whatever_was_asked_before
     for (contents, expected) in [
         (&[1][..], &["a"][..]),
         (&[1, 2], &["a", "b"]),
-        // Back to what is before.
+        (&[3], &["d"]),
+        // The first of these is before the last one that was found.
         (&[1], &["a"]),
         (&[1, 4], &["a", "f"]),
         (&[2, 9], &["b"]),
