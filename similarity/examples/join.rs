@@ -217,6 +217,8 @@ fn gather_part(mut source: impl Read, shards: &GatheredShards<'_>) -> Result<Vec
     let mut writer = shards.writer();
     let mut payload_bytes: Vec<u64> = Vec::new();
     let mut buffer = Vec::with_capacity(READ_BYTES);
+    // The postings of a document follow each other. Its sum is looked up once, for many documents in a row: memory answers several at the same time.
+    let mut sums_bytes: Vec<(u32, u64)> = Vec::new();
     loop {
         buffer.clear();
         source.by_ref().take(READ_BYTES as u64).read_to_end(&mut buffer)?;
@@ -232,13 +234,19 @@ fn gather_part(mut source: impl Read, shards: &GatheredShards<'_>) -> Result<Vec
             let (length, document) = rest.split_at(4);
             let length_bytes = u32::from_le_bytes(length.try_into()?);
             let document = u32::from_le_bytes(document.try_into()?);
+            match sums_bytes.last_mut() {
+                Some((last, sum)) if *last == document => *sum += u64::from(length_bytes),
+                _ => sums_bytes.push((document, u64::from(length_bytes))),
+            }
+            let tag = Tag(tag.try_into()?);
+            writer.push(&Posting { tag, length_bytes, template: false, content: ContentIndex(document) })?;
+        }
+        for (document, sum) in sums_bytes.drain(..) {
             let at = document as usize;
             if at >= payload_bytes.len() {
                 payload_bytes.resize(at + 1, 0);
             }
-            payload_bytes[at] += u64::from(length_bytes);
-            let tag = Tag(tag.try_into()?);
-            writer.push(&Posting { tag, length_bytes, template: false, content: ContentIndex(document) })?;
+            payload_bytes[at] += sum;
         }
     }
     writer.finish()?;

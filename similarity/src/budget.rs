@@ -25,6 +25,8 @@ const DIVIDED_MIN: u64 = 4096;
 const CACHED_BYTES: u64 = 4 << 20;
 /// Number of parts above which caches do not matter: rows on their way into very many parts would fill them too.
 const CACHED_BUCKETS_MAX: u64 = 256;
+/// The same for partitions, whose rows are joined from place to place: there small parts save more than rows on their way cost.
+const CACHED_PARTITIONS_MAX: u64 = 1024;
 /// Rows of a slice whatever the budget: every two slices are joined.
 const SLICE_ROWS_MIN: u64 = if cfg!(test) { 1 } else { 4096 };
 /// Memory that passes 2 and 4 take for a row of a bucket that they hold in memory.
@@ -75,7 +77,7 @@ impl Budget {
         // Large partitions are joined one at a time, so each may use the memory of all threads.
         let rows_max = self.budget_bytes / 4 / JOIN_ROW_BYTES;
         let even_rows = rows / (self.threads as u64 * PARTS_PER_THREAD);
-        let cached_rows = (CACHED_BYTES / JOIN_ROW_BYTES).max(rows / CACHED_BUCKETS_MAX);
+        let cached_rows = (CACHED_BYTES / JOIN_ROW_BYTES).max(rows / CACHED_PARTITIONS_MAX);
         PackOptions {
             rows_wanted: even_rows.max(DIVIDED_MIN).min(self.work_bytes() / JOIN_ROW_BYTES).min(cached_rows),
             rows_max,
@@ -173,6 +175,7 @@ mod tests {
         let pack = budget(1 << 30, 4).pack(1 << 30);
         assert_eq!(pack.rows_max, (1 << 30) / 4 / JOIN_ROW_BYTES);
         assert!(pack.rows_wanted <= pack.rows_max);
+        assert_eq!(pack.rows_wanted, (1 << 30) / CACHED_PARTITIONS_MAX);
         // Without a budget everything is beyond it.
         assert_eq!(budget(0, 4).pack(1000).rows_max, 0);
     }

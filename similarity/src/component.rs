@@ -194,10 +194,6 @@ impl Partitions {
         self.rows.len()
     }
 
-    pub(crate) fn rows(&self, partition: usize) -> u64 {
-        self.rows[partition]
-    }
-
     /// True if a partition is one component that is larger than a partition should be.
     pub(crate) fn is_large(&self, partition: usize) -> bool {
         self.rows[partition] > self.rows_wanted
@@ -386,7 +382,7 @@ mod tests {
                     prop_assert_eq!((partitions.of(content), partitions.place(content)), (Some(partition), place));
                 }
                 let sum: u64 = members.iter().map(|&content| u64::from(rows[content as usize])).sum();
-                prop_assert_eq!(partitions.rows(partition), sum);
+                prop_assert_eq!(partitions.rows[partition], sum);
                 prop_assert_eq!(partitions.is_large(partition), sum > rows_wanted);
                 oversized += u64::from(partitions.is_oversized(partition));
                 if sum > rows_wanted {

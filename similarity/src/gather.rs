@@ -1,8 +1,8 @@
 //! Postings that come in any order, gathered into shards: in memory while they fit, in spill files beyond.
 //!
-//! A posting goes to the shard that the leading bits of its tag name. A shard is sorted when it is read, which takes as
-//! much memory as its postings and as much again, and is forgotten then: gathered postings are read once. There are so
-//! many shards that the threads can sort one each within the working memory that an analysis has.
+//! A posting goes to the shard that the leading bits of its tag name. A shard is sorted when it is read, part by part, and is
+//! forgotten then: gathered postings are read once. There are so many shards that the threads can hold one each within the
+//! working memory that an analysis has.
 
 use std::sync::atomic::{AtomicU64, Ordering};
 
@@ -16,7 +16,7 @@ use crate::spill::{Buckets, BucketsOptions, SpillFolder, Writer};
 
 /// Postings handed over at once.
 const SLICE_POSTINGS: usize = 1024;
-/// A shard that sorts fast.
+/// A shard that stays in the last cache while it is read.
 const SHARD_BYTES: u64 = 1 << 22;
 /// With more shards than this, the rows on their way to each would no longer stay in a nearer cache. Then shards are larger, as long as memory allows.
 const CACHED_SHARDS_MAX: u64 = 256;
@@ -28,7 +28,8 @@ const BLOCK_BYTES: u64 = 1 << 16;
 const SHARDS_MIN: u64 = 16;
 /// More would make the blocks of spill files small.
 const SHARDS_MAX: u64 = 4096;
-const TEMPLATE_BIT: u32 = 1 << 31;
+/// Lengths are less than this, and a bit is left for the flag.
+const LENGTH_BYTES_END: u32 = 1 << 31;
 
 /// Options of gathering.
 #[derive(Clone, Copy, Debug)]
@@ -42,22 +43,23 @@ pub struct GatherOptions {
     pub threads: usize,
 }
 
-/// A posting as it is stored: the halves of the tag as numbers, so that sorting compares words.
+/// A posting as it is stored: the halves of the tag as numbers, so that sorting compares words. Bytes in which postings do not differ come at the
+/// ends of words, where they are not written to a spill file.
 #[derive(Clone, Copy, Debug, FromBytes, IntoBytes, Immutable)]
 #[repr(C)]
 struct PostingRow {
     high: u64,
     low: u64,
-    length_and_flag: u32,
     content: u32,
+    length_and_flag: u32,
 }
 
 impl PostingRow {
     fn new(posting: &Posting) -> PostingRow {
         let tag = u128::from_be_bytes(posting.tag.0);
         let (high, low) = halves(tag);
-        let flag = if posting.template { TEMPLATE_BIT } else { 0 };
-        PostingRow { high, low, length_and_flag: posting.length_bytes | flag, content: posting.content.0 }
+        let length_and_flag = posting.length_bytes << 1 | u32::from(posting.template);
+        PostingRow { high, low, content: posting.content.0, length_and_flag }
     }
 
     fn tag(&self) -> u128 {
@@ -67,8 +69,8 @@ impl PostingRow {
     fn posting(&self) -> Posting {
         Posting {
             tag: Tag(self.tag().to_be_bytes()),
-            length_bytes: self.length_and_flag & !TEMPLATE_BIT,
-            template: self.length_and_flag & TEMPLATE_BIT != 0,
+            length_bytes: self.length_and_flag >> 1,
+            template: self.length_and_flag & 1 != 0,
             content: ContentIndex(self.content),
         }
     }
@@ -90,12 +92,12 @@ pub struct GatheredShards<'s> {
 impl<'s> GatheredShards<'s> {
     /// Makes empty shards.
     pub fn new(folder: &'s SpillFolder, options: &GatherOptions) -> GatheredShards<'s> {
-        // A shard is sorted in the nearer caches where it may be small; it must not be so small that blocks of a spill
-        // file are, and not larger than half of a thread's working memory, because it is sorted from place to place.
+        // A shard is small where it may be; it must not be so small that blocks of a spill file are, and not larger than a thread's working
+        // memory, where it is while it is read.
         let bytes = options.postings_max.saturating_mul(size_of::<PostingRow>() as u64);
         let working_bytes = options.memory_budget_bytes / 8 / options.threads.max(1) as u64;
         let count = (bytes / SHARD_BYTES).min(CACHED_SHARDS_MAX).min(options.memory_budget_bytes / 4 / BLOCK_BYTES);
-        let count = count.max(bytes.div_ceil(working_bytes.max(1)).saturating_mul(2)).clamp(SHARDS_MIN, SHARDS_MAX);
+        let count = count.max(bytes.div_ceil(working_bytes.max(1))).clamp(SHARDS_MIN, SHARDS_MAX);
         let count = count.next_power_of_two();
         let buckets = Buckets::new(
             folder,
@@ -140,7 +142,7 @@ impl GatherWriter<'_, '_> {
     /// If its length does not fit 31 bits or the spill folder fails.
     #[inline]
     pub fn push(&mut self, posting: &Posting) -> Result<(), Error> {
-        if posting.length_bytes >= TEMPLATE_BIT {
+        if posting.length_bytes >= LENGTH_BYTES_END {
             return Err(Error::LengthTooLarge { length_bytes: posting.length_bytes });
         }
         let row = PostingRow::new(posting);
@@ -170,55 +172,69 @@ impl Shards for GatheredShards<'_> {
     }
 
     fn visit(&self, shard: u32, visit: &mut dyn FnMut(&[Posting]) -> Result<(), Error>) -> Result<(), Error> {
-        let rows = self.sorted(shard as usize)?;
+        let (places, parts) = self.parts(shard as usize)?;
+        let mut sorted = Sorted::default();
         let mut slice = Vec::with_capacity(SLICE_POSTINGS);
-        for rows in rows.chunks(SLICE_POSTINGS) {
-            slice.clear();
-            slice.extend(rows.iter().map(PostingRow::posting));
-            visit(&slice)?;
+        for part in parts {
+            for rows in sorted.sort(&part, places.shift).chunks(SLICE_POSTINGS) {
+                slice.clear();
+                slice.extend(rows.iter().map(PostingRow::posting));
+                visit(&slice)?;
+            }
         }
         Ok(())
     }
 }
 
 impl GatheredShards<'_> {
-    /// The rows of a shard by ascending tag; the shard is empty afterwards.
-    ///
-    /// Tags are digests and so spread evenly: counting sorts by the bits after those of the shard, first into parts that stay in a nearer
-    /// cache, then within each, leave a few rows in each place, which are then put in order.
-    fn sorted(&self, shard: usize) -> Result<Vec<PostingRow>, Error> {
-        let rows_max = usize::try_from(self.buckets.rows(shard)).expect("a shard fits in memory");
-        let mut rows = Vec::with_capacity(rows_max);
-        let parts = Places::new((rows_max / SORTED_ROWS).max(1), self.shift);
-        let mut ends = parts.none();
+    /// The rows of a shard in parts that stay in a nearer cache, by the bits of their tags that follow those of the shard. The shard is empty afterwards.
+    fn parts(&self, shard: usize) -> Result<(Places, Vec<Vec<PostingRow>>), Error> {
+        let rows = usize::try_from(self.buckets.rows(shard)).expect("a shard fits in memory");
+        let places = Places::new(rows / SORTED_ROWS, self.shift);
+        // Tags are digests, so that parts have about the same length; one that is longer grows.
+        let expected = rows / places.count();
+        let mut parts: Vec<_> = (0..places.count()).map(|_| Vec::with_capacity(expected + expected / 16)).collect();
         self.buckets.scan(shard, |slice| {
-            slice.iter().for_each(|row| ends[parts.of(row) + 1] += 1);
-            rows.extend_from_slice(slice);
+            slice.iter().for_each(|row| parts[places.of(row)].push(*row));
             Ok(())
         })?;
         self.buckets.clear(shard)?;
-        let mut sorted = vec![EMPTY; rows.len()];
-        distribute(&rows, parts, &mut ends, &mut sorted);
-        let (mut scratch, mut places_ends) = (Vec::new(), Vec::new());
-        drop(rows);
-        let mut start = 0;
-        for &end in &ends[..ends.len() - 1] {
-            let part = &mut sorted[start..end as usize];
-            start = end as usize;
-            scratch.clear();
-            scratch.extend_from_slice(part);
-            let places = Places::new((part.len() / 4).max(1), parts.shift);
-            places_ends.clear();
-            places_ends.extend(places.none());
-            scratch.iter().for_each(|row| places_ends[places.of(row) + 1] += 1);
-            distribute(&scratch, places, &mut places_ends, part);
-            let mut first = 0;
-            for &end in &places_ends[..places_ends.len() - 1] {
-                part[first..end as usize].sort_unstable_by_key(PostingRow::tag);
-                first = end as usize;
-            }
+        Ok((places, parts))
+    }
+}
+
+/// A part of a shard in order, with the memory for the next.
+#[derive(Default)]
+struct Sorted {
+    rows: Vec<PostingRow>,
+    ends: Vec<u32>,
+}
+
+impl Sorted {
+    /// Sorts rows by their tags, of which those bits may differ that are among the `shift` lowest of the first word.
+    ///
+    /// A counting sort leaves a few rows in each place, which are then put in order.
+    fn sort(&mut self, part: &[PostingRow], shift: u32) -> &[PostingRow] {
+        let places = Places::new(part.len() / 4, shift);
+        self.ends.clear();
+        self.ends.resize(places.count() + 1, 0);
+        part.iter().for_each(|row| self.ends[places.of(row) + 1] += 1);
+        for place in 1..self.ends.len() {
+            self.ends[place] += self.ends[place - 1];
         }
-        Ok(sorted)
+        self.rows.resize(part.len(), EMPTY);
+        // Where each place begins becomes where it ends.
+        for row in part {
+            let end = &mut self.ends[places.of(row)];
+            self.rows[*end as usize] = *row;
+            *end += 1;
+        }
+        let mut first = 0;
+        for &end in &self.ends[..places.count()] {
+            self.rows[first..end as usize].sort_unstable_by_key(PostingRow::tag);
+            first = end as usize;
+        }
+        &self.rows
     }
 }
 
@@ -233,33 +249,20 @@ struct Places {
 }
 
 impl Places {
-    /// About so many places, by the bits of a tag that are next below the `above` lowest of its first word.
+    /// About so many places, by the highest of the `above` lowest bits of the first word of a tag.
     fn new(count: usize, above: u32) -> Places {
-        let bits = count.ilog2().min(above);
+        let bits = count.max(1).ilog2().min(above);
         Places { shift: above - bits, mask: (1 << bits) - 1 }
+    }
+
+    fn count(self) -> usize {
+        usize::try_from(self.mask).expect("a place in memory") + 1
     }
 
     #[inline]
     fn of(self, row: &PostingRow) -> usize {
         // All bits are above: there is one place.
         usize::try_from(row.high.checked_shr(self.shift).unwrap_or(0) & self.mask).expect("a place in memory")
-    }
-
-    /// A count for each place and one more, before the first.
-    fn none(self) -> Vec<u32> {
-        vec![0; usize::try_from(self.mask).expect("a place in memory") + 2]
-    }
-}
-
-/// Puts rows at their places, one place after the other. `ends` has at each place the number of rows of the place before it; afterwards it has the end of each place.
-fn distribute(rows: &[PostingRow], places: Places, ends: &mut [u32], out: &mut [PostingRow]) {
-    for at in 1..ends.len() {
-        ends[at] += ends[at - 1];
-    }
-    for row in rows {
-        let end = &mut ends[places.of(row)];
-        out[*end as usize] = *row;
-        *end += 1;
     }
 }
 
@@ -324,7 +327,7 @@ mod tests {
     #[test]
     fn a_posting_comes_back_from_its_row() {
         for (tag, length_bytes, template, content) in
-            [([0; 16], 0, false, 0), ([255; 16], TEMPLATE_BIT - 1, true, u32::MAX), ([7; 16], 1, false, 9)]
+            [([0; 16], 0, false, 0), ([255; 16], LENGTH_BYTES_END - 1, true, u32::MAX), ([7; 16], 1, false, 9)]
         {
             let posting = Posting { tag: Tag(tag), length_bytes, template, content: ContentIndex(content) };
             assert_eq!(PostingRow::new(&posting).posting(), posting);
@@ -354,10 +357,10 @@ mod tests {
             (1_000_000, 1 << 30, 1, 16),
             // 2.4 GB in shards of 4 MiB would be 573: more than stay in a cache while they are written.
             (100_000_000, 1 << 40, 1, 256),
-            // A billion must be sorted in the memory that there is.
-            (1_000_000_000, 1 << 30, 2, 1024),
-            // Many threads sort one shard each, so shards must be smaller.
-            (100_000_000, 1 << 30, 64, 4096),
+            // Of a billion, each thread's shard must fit the memory that there is.
+            (1_000_000_000, 1 << 30, 2, 512),
+            // Many threads hold one shard each, so shards must be smaller.
+            (100_000_000, 1 << 30, 64, 2048),
             (u64::MAX, 0, 1, 4096),
         ] {
             let options = GatherOptions { postings_max, memory_budget_bytes, threads };

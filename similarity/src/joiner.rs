@@ -41,18 +41,6 @@ impl Packed<'_, '_> {
         }
     }
 
-    /// Takes the rows of a partition out.
-    fn take_rows(&self, partition: usize) -> Result<Vec<JoinRow>, Error> {
-        let count = usize::try_from(self.partitions.rows(partition)).unwrap_or(0);
-        let mut rows = Vec::with_capacity(count);
-        self.rows.scan(partition, |slice| {
-            rows.extend_from_slice(slice);
-            Ok(())
-        })?;
-        self.rows.clear(partition)?;
-        Ok(rows)
-    }
-
     /// The partitions that all threads join together, and the others.
     fn by_size(&self) -> (Vec<usize>, Vec<usize>) {
         (0..self.partitions.count()).partition(|&partition| self.partitions.is_large(partition))
@@ -117,7 +105,7 @@ impl Joiner<'_, '_> {
         outcome: &mut JoinOutcome,
     ) -> Result<(), Error> {
         let contents = packed.contents(partition);
-        let lists = Lists::new(packed.take_rows(partition)?, contents.len());
+        let lists = Lists::new(packed.rows.take(partition)?, contents.len());
         self.part(&contents, lists, threads).join(outcome)
     }
 

@@ -16,12 +16,12 @@ use crate::tags::{TagNumbers, TagRow};
 use crate::threshold::Thresholds;
 use crate::workers::{Tracker, share_out};
 
-/// A content that holds a tag.
+/// A content that holds a tag. The upper bytes of the tag are those of the word: in a bucket they are the same, and are not written to a spill file.
 #[derive(Clone, Copy, Debug, FromBytes, IntoBytes, Immutable)]
 #[repr(C)]
 pub(crate) struct HolderRow {
-    pub(crate) tag: u32,
     content_and_flag: u32,
+    pub(crate) tag: u32,
 }
 
 const PREFIX_BIT: u32 = 1 << 31;
