@@ -223,7 +223,7 @@ impl Sorted {
             self.ends[place] += self.ends[place - 1];
         }
         self.rows.resize(part.len(), EMPTY);
-        // Where each place begins becomes where it ends.
+        // The beginning of each place moves on to its end.
         for row in part {
             let end = &mut self.ends[places.of(row)];
             self.rows[*end as usize] = *row;

@@ -13,7 +13,7 @@ use super::Row;
 type Word = [u8; WORD_BYTES];
 const WORD_BYTES: usize = size_of::<u64>();
 
-/// What rows have in common in one of their words.
+/// The bits that rows have in common in one of their words.
 #[derive(Clone, Copy, Default, FromBytes, IntoBytes, Immutable)]
 #[repr(C)]
 struct Column {
@@ -21,7 +21,7 @@ struct Column {
     common: u64,
     /// The bits below the bytes that are kept.
     shift: u32,
-    /// How many bytes are kept of each row.
+    /// The number of bytes that are kept of each row.
     kept_bytes: u32,
 }
 
