@@ -93,6 +93,29 @@ fn a_file_of_several_buckets_goes_with_the_last_of_them_and_may_be_made_again() 
 }
 
 #[test]
+fn a_file_stays_as_long_as_one_block_of_it_may_be_read() {
+    let folder = tempfile::tempdir().unwrap();
+    let spill = SpillFolder::new(folder.path());
+    let file = SpillFile::new("rows-0.spill".to_owned());
+    let (mut chains, mut packed) = ([Chain::default(); 2], Vec::new());
+    for (chain, value) in [(0, 0_u64), (1, 1), (0, 2)] {
+        file.append(&spill, &[vec![[value, 7]; 5]], &mut chains[chain], &mut packed).unwrap();
+    }
+    let path = spill.path().unwrap().join("rows-0.spill");
+    file.forget(&chains[0]).unwrap();
+    assert!(path.try_exists().unwrap());
+    let mut rows: Vec<[u64; 2]> = Vec::new();
+    let mut left = chains[1];
+    assert!(file.read(&mut left, &mut packed, &mut rows).unwrap());
+    assert!(!file.read(&mut left, &mut packed, &mut rows).unwrap());
+    assert_eq!(rows, [[1, 7]; 5]);
+    file.forget(&Chain::default()).unwrap();
+    assert!(path.try_exists().unwrap(), "a bucket without blocks has none to forget");
+    file.forget(&chains[1]).unwrap();
+    assert!(!path.try_exists().unwrap());
+}
+
+#[test]
 fn memory_stays_within_one_and_a_half_times_its_share() {
     let folder = tempfile::tempdir().unwrap();
     let spill = SpillFolder::new(folder.path());
