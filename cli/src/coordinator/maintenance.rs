@@ -7,8 +7,9 @@ use std::time::SystemTime;
 
 use clap::{ArgGroup, Args, ValueEnum};
 use cognate_result::report::Report;
+use cognate_server::Authority;
 use cognate_storage::Error;
-use cognate_storage::maintenance::{self, BackupOptions, CheckOptions, Checked, Rebuilt};
+use cognate_storage::maintenance::{self, BackupOptions, CheckOptions, Checked, Rebuilt, RestoreOptions};
 
 use super::ConfigArgs;
 use super::rotation::{self, Rotated};
@@ -55,9 +56,9 @@ pub(crate) struct BackupArgs {
     include_ca: bool,
 }
 
-/// Restores a saved state into an empty state folder, or one with `ca.key` alone.
+/// Restores a saved state into a state folder that has `ca.key` alone.
 ///
-/// Every file is first checked against the backup's manifest. Sites send again what the backup lacks. The backup does not know
+/// The backup is first checked with that key, which shows that nobody changed it; a backup with `--include-ca` brings the key. Sites send again what the backup lacks. The backup does not know
 /// who was revoked since, so you say it: they are revoked before the state can be served. Open invitations are void.
 #[derive(Args, Debug)]
 #[command(group(ArgGroup::new("since").required(true).multiple(false)), after_help = "Examples:
@@ -199,7 +200,8 @@ fn rotate(state_dir: &Path, folder: &Path, keep: NonZeroUsize, options: &BackupO
 /// Runs `restore`.
 pub(crate) fn restore(args: &RestoreArgs) -> anyhow::Result<Exit> {
     let state_dir = state_dir(&args.config)?;
-    let restored = maintenance::restore(&args.from, &state_dir, &args.revoked, now).map_err(failure)?;
+    let options = RestoreOptions { revoked: &args.revoked, key: None, clock: now };
+    let restored = maintenance::restore(&args.from, &state_dir, &options).map_err(failure)?;
     say(&format!("`{}` is restored: {}\n", state_dir.display(), contents(&restored.rebuilt)))?;
     for name in &restored.revoked {
         say(&format!("`{name}` is revoked\n"))?;
@@ -216,10 +218,13 @@ pub(crate) fn restore(args: &RestoreArgs) -> anyhow::Result<Exit> {
             args.config.config.display()
         ))?;
     }
-    if state_dir.join("ca.crt").try_exists()? && !state_dir.join("ca.key").try_exists()? {
-        say(
-            "the key of the certificate authority was not in the backup: put `ca.key` next to `ca.crt` before the coordinator runs\n",
-        )?;
+    if !restored.is_proven {
+        let authority = Authority::open(&state_dir, now).map_err(|error| coded(Exit::Failed, error.to_string()))?;
+        let words = authority.key_hash().words();
+        say(&format!(
+            "the key of the federation's authority came with the backup, so that nothing shows whether the backup was changed: its \
+             words are `{words}`; compare them with those that `init` printed\n"
+        ))?;
     }
     Ok(Exit::Complete)
 }

@@ -9,7 +9,7 @@ use std::path::{Path, PathBuf};
 use cognate_result::report::{Report, time};
 use cognate_storage::Error;
 use cognate_storage::clock::seconds;
-use cognate_storage::maintenance::{self, BackupOptions, CheckOptions, Checked, Saved};
+use cognate_storage::maintenance::{self, BackupOptions, CheckOptions, Checked, RestoreOptions, Saved};
 
 /// The name of a backup is this and the time.
 const PREFIX: &str = "cognate-";
@@ -75,7 +75,8 @@ pub(super) fn rotate(
     if !rotated.saved.damaged.is_empty() {
         return Ok(rotated);
     }
-    maintenance::restore(&new, &scratch, &[], options.clock)?;
+    let restoring = RestoreOptions { revoked: &[], key: Some(&state_dir.join("ca.key")), clock: options.clock };
+    maintenance::restore(&new, &scratch, &restoring)?;
     rotated.checked = Some(maintenance::check(&scratch, checks, &Report::check)?);
     fs::remove_dir_all(&scratch).map_err(Error::state(&scratch))?;
     if !rotated.is_intact() {

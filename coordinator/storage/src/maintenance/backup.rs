@@ -4,16 +4,23 @@
 //! are rebuilt. Records only grow, so each is copied up to its last complete one: first the journal, then the segments,
 //! then the results, so that what the journal speaks of is there. A state that is restored is an older one, and sites
 //! send again what it lacks.
+//!
+//! A backup may lie where others can write. So its manifest has a code under the key of the certificate authority, which is kept
+//! apart from backups; its files have names of a closed list; and no link in it is followed.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::fs::File;
 use std::io::{self, Read as _, Write as _};
 use std::os::unix::fs::{DirBuilderExt as _, OpenOptionsExt as _};
-use std::path::{Component, Path, PathBuf};
+use std::path::{Path, PathBuf};
 use std::time::SystemTime;
 
+use cognate_durable::private::{PrivateFileError, read_private};
 use cognate_durable::whole::{sync_folder, sync_folder_of};
+use rustix::fs::{Mode, OFlags};
+use rustix::io::Errno;
 use serde::{Deserialize, Serialize};
+use zeroize::Zeroizing;
 
 use super::rebuild::{Rebuilt, rebuild, stamp};
 use crate::clock::random_number;
@@ -23,17 +30,25 @@ use crate::segment::{Next, RECORD_BYTES_MAX, SegmentReader};
 
 const FORMAT: &str = "cognate.backup/1";
 const MANIFEST: &str = "manifest.json";
+/// The keyed BLAKE3 of the manifest, in hexadecimal digits.
+const CODE: &str = "manifest.mac";
+/// The longest manifest, in bytes: some millions of files.
+const MANIFEST_BYTES_MAX: u64 = 1 << 30;
+/// The key of the certificate authority. The code of a manifest is made with a key that is derived from it.
+const KEY: &str = "ca.key";
+/// The folder of the answers to stored queries.
+const CASES: &str = "cases";
+/// What else belongs to the identity of the coordinator.
+const CERTIFICATE: &str = "ca.crt";
 /// The folder of the parts of the journal that a checkpoint has replaced.
 const PAST: &str = "journal.past";
 /// Name of the journal until it is complete: without one, what an interruption left is no state.
 const RESTORING: &str = "journal.restoring";
 /// Secrets that sign certificates: their holder is the coordinator.
-const SECRETS: [&str; 2] = ["ca.key", "operator.toml"];
+const SECRETS: [&str; 2] = [KEY, "operator.toml"];
 /// What may be in the folder before a state is restored into it: the lock of a coordinator that was there, and the key of the
 /// authority, which is kept apart from backups.
-const TOLERATED: [&str; 2] = ["lock", "ca.key"];
-/// Files that are derived or belong to the running process.
-const PASSING: [&str; 4] = ["serving.toml", "lock", "journal", "spill"];
+const TOLERATED: [&str; 2] = ["lock", KEY];
 
 /// Options of a backup.
 #[derive(Clone, Copy, Debug)]
@@ -102,20 +117,33 @@ pub struct Restored {
     pub revoked: Vec<String>,
     /// Names to revoke that the backup does not know.
     pub unknown: Vec<String>,
+    /// False if the key that the backup was checked with came with the backup: whoever has that can also make one.
+    pub is_proven: bool,
+}
+
+/// Options of a restoration.
+#[derive(Clone, Copy, Debug)]
+pub struct RestoreOptions<'a> {
+    /// Names of members to revoke.
+    pub revoked: &'a [String],
+    /// The key of the certificate authority; none: `ca.key` in the folder that is restored into, or else in the backup.
+    pub key: Option<&'a Path>,
+    /// The clock for the journal.
+    pub clock: fn() -> SystemTime,
 }
 
 /// Brings a saved state back into a folder that is not there, or has nothing but the key of the authority and a lock, and makes the store from it. The backup does not know
 /// what was revoked since: members of these names are, before there is a state that could be served. Open invitations are void.
 ///
 /// # Errors
-/// Fails if the backup is incomplete or the folder has other files; nothing is written then.
-pub fn restore(
-    from: &Path,
-    state_dir: &Path,
-    revoked: &[String],
-    clock: fn() -> SystemTime,
-) -> Result<Restored, Error> {
-    let manifest = verify(from)?;
+/// Fails if the backup is incomplete or was changed, its key is not there, or the folder has other files; nothing is written then.
+pub fn restore(from: &Path, state_dir: &Path, options: &RestoreOptions<'_>) -> Result<Restored, Error> {
+    let RestoreOptions { revoked, clock, .. } = *options;
+    let own = state_dir.join(KEY);
+    let key = options.key.unwrap_or(&own);
+    let is_proven = key.try_exists().map_err(Error::state(key))?;
+    let included = from.join(KEY);
+    let manifest = verify(from, if is_proven { key } else { &included })?;
     match std::fs::read_dir(state_dir) {
         Ok(entries) => {
             for entry in entries {
@@ -139,7 +167,7 @@ pub fn restore(
     for (path, entry) in others.into_iter().chain(journal) {
         let target = if path == "journal" { state_dir.join(RESTORING) } else { state_dir.join(path) };
         target.parent().map_or(Ok(()), make_folder)?;
-        let copied = copy(&from.join(path), &target, entry.bytes)?;
+        let copied = copy(open_in(from, path)?, &target, entry.bytes)?;
         if copied != *entry {
             return Err(changed(&from.join(path)));
         }
@@ -148,7 +176,7 @@ pub fn restore(
     let (revoked, unknown) = amend(&restoring, revoked, clock)?;
     std::fs::rename(&restoring, &journal).map_err(Error::state(&journal))?;
     sync_folder(state_dir).map_err(Error::state(state_dir))?;
-    Ok(Restored { rebuilt: rebuild(state_dir, clock)?, revoked, unknown })
+    Ok(Restored { rebuilt: rebuild(state_dir, clock)?, revoked, unknown, is_proven })
 }
 
 /// Adds to a journal what the backup cannot know. Returns the names that were revoked, and those that it has no member of.
@@ -199,7 +227,10 @@ impl Backup<'_> {
         self.journal()?;
         self.segments()?;
         self.results()?;
-        self.others(Path::new(""), options.include_ca)?;
+        self.cases()?;
+        for name in [CERTIFICATE].iter().chain(SECRETS.iter().filter(|_| options.include_ca)) {
+            self.take_whole(name)?;
+        }
         let manifest = Manifest {
             format: FORMAT.to_owned(),
             made: stamp(options.clock),
@@ -208,13 +239,16 @@ impl Backup<'_> {
             files: self.files.clone(),
         };
         let text = serde_json::to_string_pretty(&manifest).expect("a manifest is plain text and numbers");
-        let path = self.to.join(MANIFEST);
-        let written = create(&path).and_then(|mut file| {
-            file.write_all(text.as_bytes())?;
-            file.sync_all()
-        });
-        written.map_err(Error::state(&path))?;
-        for folder in ["indexes", "scans", PAST, "."] {
+        let code = code(&self.state_dir.join(KEY), text.as_bytes())?.to_hex();
+        for (name, text) in [(MANIFEST, text.as_bytes()), (CODE, code.as_bytes())] {
+            let path = self.to.join(name);
+            let written = create(&path).and_then(|mut file| {
+                file.write_all(text)?;
+                file.sync_all()
+            });
+            written.map_err(Error::state(&path))?;
+        }
+        for folder in ["indexes", "scans", CASES, PAST, "."] {
             let folder = self.to.join(folder);
             if folder.is_dir() {
                 sync_folder(&folder).map_err(Error::state(&folder))?;
@@ -292,50 +326,42 @@ impl Backup<'_> {
     fn results(&mut self) -> Result<(), Error> {
         for folder in entries(&self.state_dir.join("scans"))? {
             let scan = folder.file_name().unwrap_or_default().to_string_lossy().into_owned();
-            let path = folder.join("result.sqlite");
-            let length = match std::fs::metadata(&path) {
-                Err(error) if matches!(error.kind(), io::ErrorKind::NotFound | io::ErrorKind::NotADirectory) => {
-                    continue;
-                }
-                metadata => metadata.map_err(Error::state(&path))?.len(),
-            };
-            match self.take(&format!("scans/{scan}/result.sqlite"), length) {
-                Err(Error::State { source, .. }) if source.kind() == io::ErrorKind::NotFound => {}
-                taken => taken?,
+            self.take_whole(&format!("scans/{scan}/result.sqlite"))?;
+        }
+        Ok(())
+    }
+
+    fn cases(&mut self) -> Result<(), Error> {
+        for folder in entries(&self.state_dir.join(CASES))? {
+            for path in entries(&folder)? {
+                let names = [&folder, &path].map(|path| path.file_name().unwrap_or_default().to_string_lossy());
+                self.take_whole(&format!("{CASES}/{}", names.join("/")))?;
             }
         }
         Ok(())
     }
 
-    /// Saves the rest of the state: the identity of the coordinator.
-    fn others(&mut self, below: &Path, include_ca: bool) -> Result<(), Error> {
-        for path in entries(&self.state_dir.join(below))? {
-            let name = path.file_name().unwrap_or_default().to_string_lossy().into_owned();
-            let kept_elsewhere = below.as_os_str().is_empty()
-                && (name == "indexes"
-                    || name == "scans"
-                    || name == "store"
-                    || name.starts_with("store.")
-                    || name.starts_with("journal."));
-            if kept_elsewhere || PASSING.contains(&&*name) || (SECRETS.contains(&&*name) && !include_ca) {
-                continue;
-            }
-            let metadata = path.symlink_metadata().map_err(Error::state(&path))?;
-            let relative = below.join(&name);
-            if metadata.is_dir() {
-                self.others(&relative, include_ca)?;
-            } else if metadata.is_file() {
-                self.take(&relative.to_string_lossy(), metadata.len())?;
-            }
+    /// Takes a file, if it is there and is one that a backup has.
+    fn take_whole(&mut self, name: &str) -> Result<(), Error> {
+        let path = self.state_dir.join(name);
+        let length = match std::fs::metadata(&path) {
+            Ok(metadata) if metadata.is_file() && is_of_a_backup(name) => metadata.len(),
+            Ok(_) => return Ok(()),
+            Err(error) if is_absent(&error) => return Ok(()),
+            Err(error) => return Err(Error::state(&path)(error)),
+        };
+        match self.take(name, length) {
+            Err(Error::State { source, .. }) if is_absent(&source) => Ok(()),
+            taken => taken,
         }
-        Ok(())
     }
 
     /// Takes the first bytes of a file.
     fn take(&mut self, name: &str, bytes: u64) -> Result<(), Error> {
         let target = self.to.join(name);
         target.parent().map_or(Ok(()), make_folder)?;
-        let entry = copy(&self.state_dir.join(name), &target, bytes)?;
+        let from = self.state_dir.join(name);
+        let entry = copy(File::open(&from).map_err(Error::state(&from))?, &target, bytes)?;
         self.files.insert(name.to_owned(), entry);
         Ok(())
     }
@@ -354,15 +380,91 @@ fn whole_bytes(path: &Path) -> Result<(u64, u64), Error> {
     Ok((reader.at(), length))
 }
 
-/// Reads every file of a backup and holds it against the manifest.
-fn verify(from: &Path) -> Result<Manifest, Error> {
-    let path = from.join(MANIFEST);
-    let text = match std::fs::read(&path) {
-        Err(error) if error.kind() == io::ErrorKind::NotFound => {
-            return Err(Error::Invalid(format!("`{}` is no backup: it has no {MANIFEST}", from.display())));
+fn is_absent(error: &io::Error) -> bool {
+    matches!(error.kind(), io::ErrorKind::NotFound | io::ErrorKind::NotADirectory)
+}
+
+/// True for the names of files that a backup may have.
+fn is_of_a_backup(name: &str) -> bool {
+    let parts: Vec<&str> = name.split('/').collect();
+    let is_plain = |part: &&str| !part.is_empty() && !part.starts_with('.') && !part.contains(['\\', '\0']);
+    let is_number = |text: &str| !text.is_empty() && text.bytes().all(|byte| byte.is_ascii_hexdigit());
+    let ends = |part: &str, end: &str| part.strip_suffix(end).is_some_and(is_number);
+    parts.iter().all(is_plain)
+        && match parts[..] {
+            [name] => name == "journal" || name == CERTIFICATE || SECRETS.contains(&name),
+            [PAST, _] => true,
+            ["indexes", segment] => ends(segment, ".seg"),
+            ["scans", scan, "result.sqlite"] => is_number(scan),
+            [CASES, _, answer] => ends(answer, ".json"),
+            _ => false,
         }
-        text => text.map_err(Error::state(&path))?,
+}
+
+/// The code of a manifest under the key of an authority.
+fn code(key: &Path, manifest: &[u8]) -> Result<blake3::Hash, Error> {
+    let secret = match read_private(key) {
+        Err(PrivateFileError::File { source, .. }) if is_absent(&source) => {
+            return Err(Error::Invalid(format!(
+                "`{}` is missing: put the key of the federation's authority there first; it shows that a backup was not changed",
+                key.display()
+            )));
+        }
+        read => read.map_err(|error| Error::Invalid(error.to_string()))?,
     };
+    let derived = Zeroizing::new(blake3::derive_key("cognate backup v1", secret.as_bytes()));
+    Ok(blake3::keyed_hash(&derived, manifest))
+}
+
+/// Opens a file of a backup. No link is followed.
+fn open_in(from: &Path, name: &str) -> Result<File, Error> {
+    let open = || -> rustix::io::Result<File> {
+        let folder = OFlags::RDONLY | OFlags::DIRECTORY | OFlags::CLOEXEC;
+        let file = OFlags::RDONLY | OFlags::NOFOLLOW | OFlags::NONBLOCK | OFlags::CLOEXEC;
+        let mut opened = rustix::fs::open(from, folder, Mode::empty())?;
+        let mut parts = name.split('/').peekable();
+        while let Some(part) = parts.next() {
+            let flags = if parts.peek().is_some() { folder | OFlags::NOFOLLOW } else { file };
+            opened = rustix::fs::openat(&opened, part, flags, Mode::empty())?;
+        }
+        Ok(File::from(opened))
+    };
+    let path = from.join(name);
+    let file = open().map_err(|errno| match errno {
+        Errno::LOOP | Errno::NOTDIR => {
+            Error::Corrupt { path: path.clone(), detail: "a link is in its place or above it".to_owned() }
+        }
+        Errno::NOENT => Error::Corrupt { path: path.clone(), detail: "it is gone".to_owned() },
+        other => Error::state(&path)(other.into()),
+    })?;
+    match file.metadata().map_err(Error::state(&path))?.is_file() {
+        true => Ok(file),
+        false => Err(Error::Corrupt { path, detail: "it is not a file".to_owned() }),
+    }
+}
+
+/// Reads a short file of a backup.
+fn read_in(from: &Path, name: &str) -> Result<Vec<u8>, Error> {
+    let mut bytes = Vec::new();
+    let read = open_in(from, name)?.take(MANIFEST_BYTES_MAX).read_to_end(&mut bytes);
+    read.map_err(Error::state(from.join(name)))?;
+    Ok(bytes)
+}
+
+/// Holds the manifest of a backup against its code, and every file of it against the manifest.
+fn verify(from: &Path, key: &Path) -> Result<Manifest, Error> {
+    let path = from.join(MANIFEST);
+    if path.symlink_metadata().is_err_and(|error| is_absent(&error)) {
+        return Err(Error::Invalid(format!("`{}` is no backup: it has no {MANIFEST}", from.display())));
+    }
+    let text = read_in(from, MANIFEST)?;
+    let found = blake3::Hash::from_hex(&read_in(from, CODE)?);
+    // The comparison takes the same time wherever the two differ.
+    if found.ok() != Some(code(key, &text)?) {
+        let key = key.display();
+        let detail = format!("it is not what was saved: it was changed, or is of another federation than `{key}`");
+        return Err(Error::Corrupt { path, detail });
+    }
     let manifest: Manifest = serde_json::from_slice(&text)
         .map_err(|error| Error::Corrupt { path: path.clone(), detail: error.to_string() })?;
     if manifest.format != FORMAT {
@@ -373,18 +475,12 @@ fn verify(from: &Path) -> Result<Manifest, Error> {
         )));
     }
     for (name, entry) in &manifest.files {
-        let inside = Path::new(name).components().all(|component| matches!(component, Component::Normal(_)));
-        if !inside {
-            return Err(Error::Corrupt { path: path.clone(), detail: "it names a file outside the backup".to_owned() });
+        if !is_of_a_backup(name) {
+            let name = cognate_proto::name::one_line(name);
+            return Err(Error::Corrupt { path, detail: format!("it names `{name}`, which no backup has") });
         }
         let path = from.join(name);
-        let found = match File::open(&path) {
-            Err(error) if error.kind() == io::ErrorKind::NotFound => {
-                return Err(Error::Corrupt { path, detail: "it is gone".to_owned() });
-            }
-            opened => opened.and_then(|file| pour(file, &mut io::sink())).map_err(Error::state(&path))?,
-        };
-        if found != *entry {
+        if pour(open_in(from, name)?, &mut io::sink()).map_err(Error::state(&path))? != *entry {
             return Err(changed(&path));
         }
     }
@@ -395,8 +491,7 @@ fn changed(path: &Path) -> Error {
     Error::Corrupt { path: path.to_owned(), detail: "it is not what the manifest says".to_owned() }
 }
 
-fn copy(from: &Path, to: &Path, bytes: u64) -> Result<Entry, Error> {
-    let source = File::open(from).map_err(Error::state(from))?;
+fn copy(source: File, to: &Path, bytes: u64) -> Result<Entry, Error> {
     let copied = create(to).and_then(|mut target| {
         let entry = pour(source.take(bytes), &mut target)?;
         target.sync_all()?;

@@ -185,8 +185,18 @@ fn postings(fixture: &Fixture, site: &Site) -> u64 {
 }
 
 /// A state with a registry, two sites, a scan and a push that was cut off.
+/// Writes a key of an authority, which backups are made and checked with.
+fn write_authority(path: &std::path::Path, key: &str) {
+    cognate_durable::private::write_private(path, key.as_bytes()).unwrap();
+}
+
+fn restoring<'a>(revoked: &'a [String], key: Option<&'a std::path::Path>) -> crate::maintenance::RestoreOptions<'a> {
+    crate::maintenance::RestoreOptions { revoked, key, clock: config().clock }
+}
+
 fn lived_in() -> (Fixture, [Site; 2]) {
     let fixture = Fixture::fast();
+    write_authority(&fixture.folder.path().join("ca.key"), "secret");
     for (kind, name) in [(v1::MemberKind::Site, "a"), (v1::MemberKind::Site, "b"), (v1::MemberKind::Operator, "ann")] {
         let membership = v1::Membership { kind: kind.into(), name: name.into(), ..v1::Membership::default() };
         record(&fixture, What::Admitted(membership));

@@ -81,9 +81,14 @@ fn a_sound_state_has_no_findings_and_every_damaged_segment_is_named_with_its_cur
 fn a_backup_made_while_sites_push_is_complete_and_a_restored_older_state_makes_sites_send_again() {
     let (fixture, mut sites) = lived_in();
     let state = fixture.folder.path();
-    std::fs::create_dir(state.join("identity")).unwrap();
-    std::fs::write(state.join("identity/ca.key"), "secret").unwrap();
-    std::fs::write(state.join("identity/ca.crt"), "public").unwrap();
+    std::fs::write(state.join("ca.crt"), "public").unwrap();
+    std::fs::create_dir_all(state.join("cases/one")).unwrap();
+    std::fs::write(state.join("cases/one/1.json"), "{}").unwrap();
+    // What is derived, belongs to the process, or is none of ours.
+    std::fs::create_dir_all(state.join("spool")).unwrap();
+    for name in ["serving.toml", "spool/0123", "somebody's notes", "cases/one/.2.json.partial"] {
+        std::fs::write(state.join(name), "other").unwrap();
+    }
     std::fs::create_dir_all(state.join("scans/00ff")).unwrap();
     std::fs::write(state.join("scans/00ff/result.sqlite"), "a result").unwrap();
     let elsewhere = tempfile::tempdir().unwrap();
@@ -94,8 +99,11 @@ fn a_backup_made_while_sites_push_is_complete_and_a_restored_older_state_makes_s
     let (body, digest, _) = crate::harness::batch(2);
     assert!(writer.batch(2, &digest, &body).unwrap().is_ok());
     let saved = crate::maintenance::backup(state, &to, &options).unwrap();
-    assert!(saved.damaged.is_empty() && saved.files == 6, "{saved:?}");
-    assert!(!to.join("identity/ca.key").try_exists().unwrap() && to.join("identity/ca.crt").try_exists().unwrap());
+    let names: Vec<_> = files_below(&to).iter().map(|path| path.strip_prefix(&to).unwrap().to_owned()).collect();
+    assert!(saved.damaged.is_empty() && saved.files == 7 && names.len() == 9, "{saved:?} {names:?}");
+    for name in ["ca.crt", "cases/one/1.json", "scans/00ff/result.sqlite", "journal"] {
+        assert!(names.contains(&name.into()), "{name}: {names:?}");
+    }
     assert!(crate::maintenance::backup(state, &to, &options).is_err());
     drop(writer);
     let expected = (registry(&fixture), rows(&fixture));
@@ -107,12 +115,14 @@ fn a_backup_made_while_sites_push_is_complete_and_a_restored_older_state_makes_s
     drop(fixture);
     // As the documented order has it: the key of the authority is there first, and a lock may be.
     std::fs::create_dir(&restored).unwrap();
-    std::fs::write(restored.join("ca.key"), "key").unwrap();
+    write_authority(&restored.join("ca.key"), "secret");
     std::fs::write(restored.join("lock"), "").unwrap();
-    let rebuilt = crate::maintenance::restore(&to, &restored, &[], clock).unwrap().rebuilt;
-    assert_eq!(std::fs::read(restored.join("ca.key")).unwrap(), b"key");
-    assert_eq!((rebuilt.members, rebuilt.indexes), (3, 3));
-    assert!(crate::maintenance::restore(&to, &restored, &[], clock).unwrap_err().to_string().contains("not empty"));
+    let found = crate::maintenance::restore(&to, &restored, &restoring(&[], None)).unwrap();
+    assert!(found.is_proven);
+    assert_eq!(std::fs::read(restored.join("ca.key")).unwrap(), b"secret");
+    assert_eq!((found.rebuilt.members, found.rebuilt.indexes), (3, 3));
+    let again = crate::maintenance::restore(&to, &restored, &restoring(&[], None));
+    assert!(again.unwrap_err().to_string().contains("not empty"));
     let (store, indexes) = crate::maintenance::open(&restored, config()).unwrap();
     let found = indexes.all().unwrap();
     assert_eq!(found.len(), expected.1.len());
@@ -144,22 +154,104 @@ fn a_backup_that_was_changed_is_refused_before_anything_is_written() {
         &crate::maintenance::BackupOptions { include_ca: false, clock },
     )
     .unwrap();
+    let key = elsewhere.path().join("ca.key");
+    write_authority(&key, "secret");
+    let restore = || crate::maintenance::restore(&to, &restored, &restoring(&[], Some(&key)));
     for path in files_below(&to) {
         let intact = std::fs::read(&path).unwrap();
         let mut damaged = intact.clone();
         let middle = damaged.len() / 2;
         damaged[middle] ^= 1;
         std::fs::write(&path, damaged).unwrap();
-        // A bit of the manifest's prose says nothing of files; all else is noticed.
-        if !path.ends_with("manifest.json") {
-            let error = crate::maintenance::restore(&to, &restored, &[], clock).unwrap_err();
-            assert!(matches!(&error, Error::Corrupt { path: named, .. } if *named == path), "{error}");
-        }
-        std::fs::write(&path, intact).unwrap();
-        std::fs::rename(&path, path.with_extension("away")).unwrap();
-        assert!(crate::maintenance::restore(&to, &restored, &[], clock).is_err());
-        std::fs::rename(path.with_extension("away"), &path).unwrap();
+        let named = if path.ends_with("manifest.mac") { to.join("manifest.json") } else { path.clone() };
+        let error = restore().unwrap_err();
+        assert!(matches!(&error, Error::Corrupt { path, .. } if *path == named), "{error}");
+        std::fs::write(&path, &intact).unwrap();
+        let away = path.with_extension("away");
+        std::fs::rename(&path, &away).unwrap();
+        assert!(restore().is_err());
+        // The same bytes, but through a link.
+        std::os::unix::fs::symlink(&away, &path).unwrap();
+        assert!(restore().unwrap_err().to_string().contains("link"), "{}", path.display());
+        std::fs::remove_file(&path).unwrap();
+        std::fs::rename(&away, &path).unwrap();
     }
+    let (folder, away) = (to.join("indexes"), elsewhere.path().join("away"));
+    std::fs::rename(&folder, &away).unwrap();
+    std::os::unix::fs::symlink(&away, &folder).unwrap();
+    assert!(restore().unwrap_err().to_string().contains("link"));
+    std::fs::remove_file(&folder).unwrap();
+    std::fs::rename(&away, &folder).unwrap();
     assert!(!restored.try_exists().unwrap());
-    crate::maintenance::restore(&to, &restored, &[], clock).unwrap();
+    restore().unwrap();
+}
+
+/// Replaces a file of a backup, and makes the manifest agree with it, as anybody can who has the backup and no key.
+fn forge(backup: &Path, name: &str, bytes: &[u8]) {
+    let path = backup.join("manifest.json");
+    let mut manifest: serde_json::Value = serde_json::from_slice(&std::fs::read(&path).unwrap()).unwrap();
+    manifest["files"][name] =
+        serde_json::json!({"bytes": bytes.len(), "blake3": blake3::hash(bytes).to_hex().to_string()});
+    std::fs::create_dir_all(backup.join(name).parent().unwrap()).unwrap();
+    std::fs::write(backup.join(name), bytes).unwrap();
+    std::fs::write(&path, manifest.to_string()).unwrap();
+}
+
+#[test]
+fn a_forged_backup_is_refused_whatever_its_manifest_says() {
+    let (fixture, _) = lived_in();
+    let elsewhere = tempfile::tempdir().unwrap();
+    let (to, key) = (elsewhere.path().join("backup"), elsewhere.path().join("ca.key"));
+    let options = crate::maintenance::BackupOptions { include_ca: false, clock };
+    crate::maintenance::backup(fixture.folder.path(), &to, &options).unwrap();
+    let journal = std::fs::read(to.join("journal")).unwrap();
+    let restore = |key: &Path| {
+        let restored = elsewhere.path().join("state");
+        let result = crate::maintenance::restore(&to, &restored, &restoring(&[], Some(key)));
+        let is_there = restored.try_exists().unwrap();
+        (result.map(drop).map_err(|error| error.to_string()), is_there)
+    };
+    write_authority(&key, "another key");
+    let (refused, is_there) = restore(&key);
+    assert!(refused.unwrap_err().contains("of another federation") && !is_there);
+    let (refused, is_there) = restore(&elsewhere.path().join("absent"));
+    assert!(refused.unwrap_err().contains("is missing") && !is_there);
+    write_authority(&key, "secret");
+    // A journal that is a valid one, cut to its first records.
+    for (name, bytes) in [("journal", &journal[..]), ("journal", &journal[..80]), ("scans/1f/result.sqlite", b"x")] {
+        forge(&to, name, bytes);
+        let (refused, is_there) = restore(&key);
+        assert!(refused.unwrap_err().contains("it was changed") && !is_there, "{name}");
+    }
+}
+
+#[test]
+fn a_backup_with_names_that_none_has_is_refused_even_by_its_own_key() {
+    let (fixture, _) = lived_in();
+    let elsewhere = tempfile::tempdir().unwrap();
+    let (to, key) = (elsewhere.path().join("backup"), fixture.folder.path().join("ca.key"));
+    let options = crate::maintenance::BackupOptions { include_ca: false, clock };
+    crate::maintenance::backup(fixture.folder.path(), &to, &options).unwrap();
+    let intact = std::fs::read(to.join("manifest.json")).unwrap();
+    for name in ["store/db", ".bashrc", "indexes/x.run", "scans/1f/other", "cases/a/b/1.json", "lock", "journal.head"] {
+        forge(&to, name, b"x");
+        let derived = blake3::derive_key("cognate backup v1", b"secret");
+        let code = blake3::keyed_hash(&derived, &std::fs::read(to.join("manifest.json")).unwrap());
+        std::fs::write(to.join("manifest.mac"), code.to_hex().as_bytes()).unwrap();
+        let restored = elsewhere.path().join("state");
+        let refused = crate::maintenance::restore(&to, &restored, &restoring(&[], Some(&key))).unwrap_err();
+        assert!(refused.to_string().contains(name) && !restored.try_exists().unwrap(), "{refused}");
+        std::fs::write(to.join("manifest.json"), &intact).unwrap();
+    }
+}
+
+#[test]
+fn a_backup_that_brings_its_own_key_says_that_it_proves_nothing() {
+    let (fixture, _) = lived_in();
+    let elsewhere = tempfile::tempdir().unwrap();
+    let (to, state) = (elsewhere.path().join("backup"), elsewhere.path().join("state"));
+    let options = crate::maintenance::BackupOptions { include_ca: true, clock };
+    crate::maintenance::backup(fixture.folder.path(), &to, &options).unwrap();
+    let restored = crate::maintenance::restore(&to, &state, &restoring(&[], None)).unwrap();
+    assert!(!restored.is_proven && state.join("ca.key").is_file());
 }

@@ -90,9 +90,11 @@ fn a_backup_has_the_parts_of_the_journal_and_a_restored_state_knows_its_members(
     let clock = config().clock;
     let saved = backup(fixture.folder.path(), &to, &BackupOptions { include_ca: false, clock }).unwrap();
     assert!(saved.damaged.is_empty() && kept(&to).len() == 2, "{saved:?}");
+    let key = elsewhere.path().join("ca.key");
+    std::fs::copy(fixture.folder.path().join("ca.key"), &key).unwrap();
     drop(fixture);
     // Members that only the checkpoint names are found, to be revoked.
-    let restored = restore(&to, &state, &["a".to_owned(), "nobody".to_owned()], clock).unwrap();
+    let restored = restore(&to, &state, &restoring(&["a".to_owned(), "nobody".to_owned()], Some(&key))).unwrap();
     assert_eq!((restored.revoked, restored.unknown), (vec!["a".to_owned()], vec!["nobody".to_owned()]));
     assert_eq!((restored.rebuilt.members, restored.rebuilt.indexes), (3, 3));
     let (store, _) = crate::maintenance::open(&state, config()).unwrap();

@@ -4,7 +4,7 @@
 use std::collections::{HashMap, HashSet};
 
 use cognate_disk_faults::Dice;
-use cognate_storage::maintenance::{BackupOptions, backup, restore};
+use cognate_storage::maintenance::{BackupOptions, RestoreOptions, backup, restore};
 
 use super::*;
 
@@ -201,7 +201,8 @@ impl Life {
         let since: Vec<String> = since.into_iter().collect();
         self.log.push(format!("put back, without {since:?}"));
         let folder = folder();
-        restore(&from.path().join("backup"), folder.path(), &since, clock).unwrap();
+        let options = RestoreOptions { revoked: &since, key: None, clock };
+        restore(&from.path().join("backup"), folder.path(), &options).unwrap();
         // Who enrolled or renewed since is not known to the backup. Who has the same certificate, and was not named, goes on.
         self.model
             .current
