@@ -6,6 +6,7 @@ mod check;
 mod fuzz;
 mod journal;
 mod place;
+mod readers;
 mod undo;
 
 use std::path::PathBuf;
@@ -59,7 +60,8 @@ struct ApplyArgs {
 /// The replacement of a document that moved.
 #[derive(Clone, Copy, PartialEq, Eq, ValueEnum, Debug)]
 enum Leave {
-    /// A symbolic link to the kept document where that is at this site, else a stub
+    /// A symbolic link to the kept document where that is at this site and everybody who may read the one may read the other,
+    /// else a stub
     Link,
     /// A text file NAME.moved.txt that says where the kept document is
     Stub,

@@ -5,7 +5,7 @@ use std::path::{Path, PathBuf};
 use std::process::Command;
 
 use cognate_integration_tests::sandbox::{self, contents};
-use cognate_integration_tests::{Run, Sandbox};
+use cognate_integration_tests::{Federation, Run, Sandbox};
 use serde_json::Value;
 
 struct Made {
@@ -405,4 +405,155 @@ fn an_apply_or_an_undo_that_ended_at_any_moment_is_undone_to_the_last_byte() {
             std::fs::remove_dir_all(&applied).unwrap();
         }
     }
+}
+
+impl Made {
+    fn worker(&self, words: &[&str]) -> Run {
+        let config = self.sandbox.path("worker.toml");
+        self.sandbox.cognate([&["worker", "plan"], words, &["--config", config.to_str().unwrap()]].concat())
+    }
+
+    /// Rewrites the plan for `a`.
+    fn replan(&self, change: impl FnOnce(&mut Value)) -> PathBuf {
+        let _ = std::fs::remove_dir_all(&self.plan);
+        let (mut plan, file) = (self.planned(), self.plan.join("a.json"));
+        change(&mut plan);
+        std::fs::write(&file, plan.to_string()).unwrap();
+        file
+    }
+
+    fn quarantine(&self) -> PathBuf {
+        let quarantine = self.sandbox.path("quarantine");
+        std::fs::create_dir_all(&quarantine).unwrap();
+        quarantine
+    }
+}
+
+#[test]
+fn documents_with_the_longest_paths_go_and_come_back() {
+    let made = Made::new();
+    // As long as the system lets a path be, of characters that take most room where they are written down.
+    let folder = made.folders[0].clone();
+    let depth = (4_000 - folder.as_os_str().len()) / 201;
+    let long = vec!["\u{1}".repeat(200); depth].join("/");
+    let second = std::fs::read(folder.join("second.txt")).unwrap();
+    std::fs::create_dir_all(folder.join(&long)).unwrap();
+    std::fs::write(folder.join(&long).join("x"), second).unwrap();
+    let long = format!("{long}/x");
+    let before = made.all();
+    let file = made.replan(|plan| {
+        let set = plan["sets"].as_array_mut().unwrap().iter_mut().find(|set| set["go"][0]["path"] == "second.txt");
+        let set = set.unwrap();
+        set["go"][0]["path"] = long.clone().into();
+        let mut kept = set["kept"][0].clone();
+        kept["path"] = "\u{2}".repeat(8_000).into();
+        set["kept"] = vec![kept; 8].into();
+    });
+    let quarantine = made.quarantine();
+    for leave in ["stub", "link"] {
+        let apply = ["apply", file.to_str().unwrap(), "--quarantine", quarantine.to_str().unwrap(), "--leave", leave];
+        made.worker(&[&apply[..], &["--yes"]].concat()).expect(0);
+        assert!(!folder.join(&long).try_exists().unwrap());
+        let applied = std::fs::read_dir(&quarantine).unwrap().next().unwrap().unwrap().path();
+        let said = made.worker(&["undo", applied.to_str().unwrap()]).expect(0);
+        assert!(said.text().contains("put back 4, refused 0"), "{}", said.text());
+        assert_eq!(made.all(), before, "{leave}");
+        std::fs::remove_dir_all(applied).unwrap();
+    }
+}
+
+#[test]
+fn an_undo_names_damaged_lines_and_documents_that_no_line_names() {
+    let made = Made::new();
+    made.planned();
+    let (before, quarantine, plan) = (made.all(), made.quarantine(), made.plan.join("a.json"));
+    let apply = ["apply", plan.to_str().unwrap(), "--quarantine", quarantine.to_str().unwrap(), "--yes"];
+    made.worker(&apply).expect(0);
+    let applied = std::fs::read_dir(&quarantine).unwrap().next().unwrap().unwrap().path();
+    let journal = applied.join("journal.ndjson");
+    let whole = std::fs::read_to_string(&journal).unwrap();
+    let longest = whole.lines().find(|line| line.contains("second.txt")).unwrap();
+    // Longer than any entry, so that a reader might take it for the end of what was written.
+    let damaged = whole.replace(longest, &format!("{longest}{}", " ".repeat(2 << 20)));
+    std::fs::write(&journal, &damaged).unwrap();
+    let said = made.worker(&["undo", applied.to_str().unwrap()]).expect(3);
+    for words in ["is damaged", "refused main/second.txt: it is in the quarantine", "put back 3, refused 2"] {
+        assert!(said.text().contains(words), "{words}: {}", said.text());
+    }
+    assert!(std::fs::read_to_string(&journal).unwrap().starts_with(&damaged), "the journal is as it was");
+    std::fs::write(&journal, whole).unwrap();
+    made.worker(&["undo", applied.to_str().unwrap()]).expect(0);
+    assert_eq!(made.all(), before);
+}
+
+#[test]
+fn a_plan_with_a_name_that_a_shell_would_obey_is_refused() {
+    let made = Made::new();
+    for name in ["main\ntouch gone", "$(touch gone)", "`touch gone`", "x\"; touch gone; \""] {
+        let file = made.replan(|plan| plan["sets"][0]["go"][0]["repository"] = name.into());
+        let script = made.sandbox.path("go.sh");
+        let words = ["check", file.to_str().unwrap(), "--script", script.to_str().unwrap()];
+        assert!(made.worker(&words).refusal(2).contains("may hold only letters"));
+        assert!(!script.try_exists().unwrap());
+        let file = made.replan(|plan| plan["sets"][0]["digest"] = name.into());
+        made.worker(&["check", file.to_str().unwrap()]).refusal(2);
+    }
+}
+
+#[test]
+fn a_plan_never_moves_what_belongs_to_the_worker() {
+    let made = Made::new();
+    // The configuration lies in the repository, and has a copy there.
+    let config = std::fs::read(made.sandbox.path("worker.toml")).unwrap();
+    let own = made.folders[0].join("worker.toml");
+    std::fs::rename(made.sandbox.path("worker.toml"), &own).unwrap();
+    std::os::unix::fs::symlink(&own, made.sandbox.path("worker.toml")).unwrap();
+    std::fs::write(made.folders[0].join("copy.toml"), &config).unwrap();
+    let result = made.sandbox.path("result.sqlite");
+    std::fs::remove_file(&result).unwrap();
+    let folders = [("a", made.folders[0].as_path()), ("b", made.folders[1].as_path())];
+    made.sandbox
+        .cognate(sandbox::compare_args(&folders, &["--format", "sqlite", "-o", result.to_str().unwrap()]))
+        .expect(0);
+    let rules = ["--keep", "path:copy.toml", "-o", made.plan.to_str().unwrap()];
+    made.make(&rules).expect(0);
+    let (plan, quarantine) = (made.plan.join("a.json"), made.quarantine());
+    let apply = ["apply", plan.to_str().unwrap(), "--quarantine", quarantine.to_str().unwrap(), "--yes"];
+    let said = made.worker(&apply).expect(3);
+    assert!(said.text().contains("refused main: worker.toml: it belongs to the worker itself"), "{}", said.text());
+    assert!(own.is_file());
+}
+
+#[test]
+fn a_link_takes_no_document_away_from_its_readers() {
+    use std::os::unix::fs::PermissionsExt as _;
+
+    let made = Made::new();
+    let kept = made.folders[0].join("final/plan.doc");
+    std::fs::set_permissions(&kept, std::fs::Permissions::from_mode(0o600)).unwrap();
+    made.planned();
+    let (plan, quarantine) = (made.plan.join("a.json"), made.quarantine());
+    let apply = ["apply", plan.to_str().unwrap(), "--quarantine", quarantine.to_str().unwrap(), "--yes"];
+    made.worker(&apply).expect(0);
+    let copy = made.folders[0].join("Copy of plan.doc");
+    assert!(!copy.is_symlink() && made.folders[0].join("Copy of plan.doc.moved.txt").is_file());
+}
+
+#[test]
+fn a_site_refuses_a_plan_that_was_made_for_another() {
+    let mut federation = Federation::new(2101);
+    let bytes = b"the same at both places ".repeat(300);
+    let files = [("one.txt".to_owned(), bytes.clone()), ("two.txt".to_owned(), bytes)].into();
+    federation.add("paris", &files);
+    federation.add("tokyo", &files);
+    federation.start_all();
+    federation.scan(&[]).expect(0);
+    let folder = federation.sandbox.path("plan");
+    let make = ["plan", "make", "latest", "--keep", "prefer:paris", "--keep", "path:one.txt"];
+    federation.operate(&[&make[..], &["-o", folder.to_str().unwrap()]].concat()).expect(0);
+    let plan = folder.join("tokyo.json");
+    let own = federation.worker("tokyo", &["plan", "check", plan.to_str().unwrap()]).expect(0);
+    assert!(own.text().contains("may go"), "{}", own.text());
+    let refused = federation.worker("paris", &["plan", "check", plan.to_str().unwrap()]).refusal(2);
+    assert!(refused.contains("for the site `tokyo`, and this is `paris`"), "{refused}");
 }

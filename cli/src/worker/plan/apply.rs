@@ -5,6 +5,7 @@
 //! and it is moved back if it changed on the way. The journal is on the disk before each step, so that `undo` knows what was
 //! moved whenever the process ended.
 
+use std::ffi::OsStr;
 use std::fs::File;
 use std::io::{self, Read as _, Write as _};
 use std::os::unix::ffi::OsStrExt as _;
@@ -15,11 +16,12 @@ use anyhow::{Context as _, anyhow};
 use cognate_export::human::{bytes, count};
 use cognate_export::plan::file::{Going, PlanFile, Set, StayingCopy};
 use cognate_export::plan::script::{path_of, staying_path};
-use cognate_proto::path::{DocumentPath, INSIDE, printable};
+use cognate_proto::path::{DocumentPath, printable};
 
 use super::check::{self, Checked, Checker, Holding, Seen};
-use super::journal::{self, Entry, Journal, Leaves, Moving};
+use super::journal::{self, Entry, Journal, Leaves, Moving, STUB_BYTES_MAX};
 use super::place::Place;
+use super::readers;
 use super::{ApplyArgs, Leave};
 use crate::exit::{Exit, usage};
 use crate::worker::setup::{self, Setup};
@@ -251,32 +253,42 @@ impl Moves {
         (checker, plan): (&Checker, &PlanFile),
         lost_bytes: u64,
     ) -> Leaves {
-        let here = set.kept.iter().find(|copy| copy.site == plan.site && !copy.path.contains(INSIDE));
-        match (self.leave, here) {
-            (Leave::Nothing, _) => Leaves::Nothing,
-            (Leave::Link, Some(copy)) => {
-                let target =
-                    checker.root(&copy.repository).map(|kept_root| target(path, root, kept_root, &staying_path(copy)));
-                target.map_or(Leaves::Nothing, |target| Leaves::Link(data_encoding::HEXLOWER.encode(&target)))
-            }
-            _ => Leaves::Stub(self.stub(set, lost_bytes)),
+        let here = |copy: &&StayingCopy| copy.site == plan.site;
+        let linked = |copy: &StayingCopy| {
+            let (kept_root, kept) = (checker.root(&copy.repository)?, staying_path(copy));
+            let [from, to] =
+                [(root, path.as_bytes()), (kept_root, &kept)].map(|(root, path)| root.join(OsStr::from_bytes(path)));
+            readers::may_read_all(&from, &to).then(|| target(path, root, kept_root, &kept))
+        };
+        match self.leave {
+            Leave::Nothing => Leaves::Nothing,
+            Leave::Link => match set.kept.iter().filter(here).find_map(linked) {
+                Some(target) => Leaves::Link(data_encoding::HEXLOWER.encode(&target)),
+                None => Leaves::Stub(self.stub(set, lost_bytes)),
+            },
+            Leave::Stub => Leaves::Stub(self.stub(set, lost_bytes)),
         }
     }
 
     fn stub(&self, set: &Set, lost_bytes: u64) -> String {
-        let kept: Vec<String> = set.kept.iter().take(8).map(|copy| format!("  {}\n", shown(copy))).collect();
         let how = match lost_bytes {
             0 => "all that it holds is in".to_owned(),
             lost => format!("all that it holds but {lost} bytes is in"),
         };
-        format!(
-            "This document was moved away by a plan of Cognate on {}: {how}\n{}It is kept in {}\nTo put it back: cognate worker \
-             plan undo {}\n",
-            self.time,
-            kept.concat(),
-            self.folder.join(FILES).display(),
-            self.folder.display()
-        )
+        let folder = printable(self.folder.as_os_str().as_bytes());
+        let head = format!("This document was moved away by a plan of Cognate on {}: {how}\n", self.time);
+        let tail = format!("It is kept in {folder}/{FILES}\nTo put it back: cognate worker plan undo {folder}\n");
+        let mut room = STUB_BYTES_MAX - head.len() - tail.len();
+        let mut kept = String::new();
+        // One that does not fit is left out: an undo recognises a stub only if it is short.
+        for copy in set.kept.iter().take(8) {
+            let line = format!("  {}\n", shown(copy));
+            if let Some(left) = room.checked_sub(line.len()) {
+                room = left;
+                kept.push_str(&line);
+            }
+        }
+        [head, kept, tail].concat()
     }
 }
 

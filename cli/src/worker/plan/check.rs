@@ -10,7 +10,6 @@ use std::path::{Path, PathBuf};
 
 use anyhow::{Context as _, anyhow};
 use cognate_fingerprint::{Fingerprinter, Key, Method, View, exact_shared_bytes};
-use cognate_proto::name::SiteName;
 use cognate_proto::path::{DocumentPath, INSIDE, printable};
 use serde::Serialize;
 
@@ -20,7 +19,7 @@ use crate::exit::{Exit, usage};
 use crate::output::check_replaced;
 use crate::worker::setup::{self, Setup};
 use cognate_export::human::{bytes, count};
-use cognate_export::plan::file::{Going, PlanFile, SCHEMA, Set, StayingCopy, VersionOf};
+use cognate_export::plan::file::{Going, PlanFile, Set, StayingCopy, VersionOf};
 use cognate_export::plan::script::{path_of, script, staying_path};
 
 /// Most bytes of a plan.
@@ -157,17 +156,7 @@ pub(super) fn read(path: &Path) -> anyhow::Result<PlanFile> {
     }
     let plan: PlanFile = serde_json::from_reader(io::BufReader::new(file))
         .map_err(|error| usage(format!("`{}` is not a plan: {error}", path.display())))?;
-    if plan.schema != SCHEMA {
-        return Err(usage(format!(
-            "`{}` is of schema `{}`, this version reads `{SCHEMA}`",
-            path.display(),
-            plan.schema
-        )));
-    }
-    let names = plan.site.parse::<SiteName>().is_ok() && u64::from_str_radix(&plan.scan, 16).is_ok();
-    if !names || !plan.report_digest.bytes().all(|byte| byte.is_ascii_hexdigit()) {
-        return Err(usage(format!("`{}` is not a plan: its site or scan is invalid", path.display())));
-    }
+    plan.check().map_err(|problem| usage(format!("`{}` is not a plan: {problem}", path.display())))?;
     Ok(plan)
 }
 
@@ -206,6 +195,8 @@ fn report(checked: &Checked, format: CheckFormat) -> anyhow::Result<()> {
 /// Reads documents again and compares them with a plan.
 pub(super) struct Checker {
     roots: HashMap<String, PathBuf>,
+    /// The places of the worker itself.
+    own: Vec<PathBuf>,
     /// By view and parameters.
     fingerprinters: HashMap<(String, u64, String), Fingerprinter>,
     method: String,
@@ -237,9 +228,15 @@ impl Checker {
                 "this site has {is}, and its documents {had} in the scan: nothing can be compared"
             )));
         }
-        let roots = setup.repositories.iter().map(|(name, path)| (name.to_string(), path.clone())).collect();
-        let method = plan.method.name.clone();
-        let mut checker = Checker { roots, fingerprinters: HashMap::new(), method, key, reader: DocumentReader::new() };
+        check_site(setup, plan)?;
+        let mut checker = Checker {
+            roots: setup.repositories.iter().map(|(name, path)| (name.to_string(), path.clone())).collect(),
+            own: setup.own_places(),
+            fingerprinters: HashMap::new(),
+            method: plan.method.name.clone(),
+            key,
+            reader: DocumentReader::new(),
+        };
         let of_versions =
             plan.sets.iter().filter_map(|set| set.version_of.as_ref()).map(|of| {
                 (of.view.as_str(), of.chunk_bytes.unwrap_or_default(), of.param.as_deref().unwrap_or_default())
@@ -280,8 +277,13 @@ impl Checker {
         let mut identities: Vec<Identity> = Vec::new();
         let (mut kept, mut lost) = (Vec::new(), 0);
         for copy in &set.kept {
-            if copy.site != plan.site || copy.path.contains(INSIDE) {
+            if copy.site != plan.site {
                 kept.push(copy.clone());
+                continue;
+            }
+            if copy.path.contains(INSIDE) {
+                let reason = "it is inside of another document, where a plan does not look".to_owned();
+                checked.refused.push(refuse("keep", &copy.repository, &copy.path, reason));
                 continue;
             }
             match self.look(&copy.repository, &staying_path(copy), &staying_as).map(|seen| seen.identity) {
@@ -327,7 +329,7 @@ impl Checker {
         }
         let mut exact_lost_bytes = None;
         if let Some(version_of) = &set.version_of {
-            let here = kept.iter().find(|copy| copy.site == plan.site && !copy.path.contains(INSIDE));
+            let here = kept.iter().find(|copy| copy.site == plan.site);
             let most = plan.lose_bytes_max.unwrap_or(0);
             let counted = match here {
                 Some(copy) => self.lost(&go[0], copy, version_of),
@@ -392,6 +394,9 @@ impl Checker {
         if !found.is_file() {
             return Err("it is not a regular file".to_owned());
         }
+        if setup::is_own(&self.own, &full) {
+            return Err("it belongs to the worker itself".to_owned());
+        }
         if !within().map_err(gone)? {
             return Err("it is reached through a link out of the repository".to_owned());
         }
@@ -419,6 +424,24 @@ impl Checker {
             return Err("its content has changed".to_owned());
         }
         Ok(seen)
+    }
+}
+
+/// Fails if a plan is for another site. A worker that has joined no federation has no name to compare with.
+fn check_site(setup: &Setup, plan: &PlanFile) -> anyhow::Result<()> {
+    match setup.site()? {
+        Some(own) if own != plan.site => Err(usage(format!(
+            "the plan is for the site `{}`, and this is `{own}`: its documents stay elsewhere, and nothing here is checked against it",
+            plan.site
+        ))),
+        Some(_) => Ok(()),
+        None => {
+            tell!(
+                "cognate: this worker has joined no federation: that this is the site `{}` of the plan is up to you",
+                plan.site
+            );
+            Ok(())
+        }
     }
 }
 

@@ -1,12 +1,16 @@
 //! The journal of a plan that is carried out: what was moved where, one JSON object a line, each on the disk before the step that
 //! it announces. The quarantine folder holds it together with the documents: nothing else is needed to put them back.
+//!
+//! Only the last line may be incomplete: the process ended while it wrote it. Any other line that cannot be read is damage. It is named,
+//! the lines around it are used, and the file stays as it is.
 
 use std::fs::{File, OpenOptions};
-use std::io::{self, BufRead as _, BufReader, Read as _, Write as _};
+use std::io::{self, BufRead, BufReader, Write as _};
 use std::os::unix::fs::OpenOptionsExt as _;
 use std::path::{Path, PathBuf};
 
 use anyhow::{Context as _, anyhow};
+use cognate_proto::limits::PATH_BYTES_MAX;
 use serde::{Deserialize, Serialize};
 
 use crate::exit::usage;
@@ -15,8 +19,12 @@ use crate::exit::usage;
 const SCHEMA: &str = "cognate.plan-journal/1";
 /// The name of the file in its folder.
 pub(super) const NAME: &str = "journal.ndjson";
-/// The greatest line, in bytes: two paths, escaped.
-const LINE_BYTES_MAX: u64 = 1 << 16;
+/// The longest line, in bytes. A path of [`PATH_BYTES_MAX`] bytes takes six times as many where all its characters are escaped, and
+/// a line has four such paths and a stub, whose characters may be escaped once more.
+const LINE_BYTES_MAX: usize = 1 << 20;
+const _: () = assert!(4 * 7 * PATH_BYTES_MAX + 2 * STUB_BYTES_MAX < LINE_BYTES_MAX);
+/// The longest stub, in bytes.
+pub(super) const STUB_BYTES_MAX: usize = 1 << 16;
 
 /// A line of the journal.
 #[derive(Clone, Serialize, Deserialize, Debug)]
@@ -79,6 +87,14 @@ pub(super) struct Journal {
     file: File,
 }
 
+/// The content of a journal.
+#[derive(Debug)]
+pub(super) struct Entries {
+    pub(super) read: Vec<Entry>,
+    /// The lines that cannot be read, each with its number and the reason.
+    pub(super) damaged: Vec<String>,
+}
+
 impl Journal {
     /// Begins a journal in a new folder.
     pub(super) fn create(folder: &Path, begin: &Entry) -> anyhow::Result<Journal> {
@@ -93,33 +109,33 @@ impl Journal {
     }
 
     /// Opens a journal, and reads its entries.
-    pub(super) fn open(folder: &Path) -> anyhow::Result<(Journal, Vec<Entry>)> {
+    pub(super) fn open(folder: &Path) -> anyhow::Result<(Journal, Entries)> {
         let path: PathBuf = folder.join(NAME);
         let context = || format!("`{}` cannot be read", path.display());
         let file = OpenOptions::new().read(true).append(true).open(&path).with_context(context)?;
         let journal = Journal { file };
         journal.lock(&path)?;
         let mut source = BufReader::new(journal.file.try_clone().with_context(context)?);
-        let (mut entries, mut complete_bytes) = (Vec::new(), 0);
-        loop {
-            let mut line = Vec::new();
-            source.by_ref().take(LINE_BYTES_MAX).read_until(b'\n', &mut line).with_context(context)?;
-            // A line without an end was never finished: what it announces was not done.
-            if line.last() != Some(&b'\n') {
+        let mut entries = Entries { read: Vec::new(), damaged: Vec::new() };
+        let mut complete_bytes = 0;
+        for number in 1.. {
+            let line = next_line(&mut source).with_context(context)?;
+            if !line.is_ended {
+                // What the last line announces was not done. The next entry begins a line of its own.
+                journal.file.set_len(complete_bytes).with_context(context)?;
                 break;
             }
-            let entry = serde_json::from_slice(&line).map_err(|error| {
-                usage(format!("`{}` is not a journal: line {}: {error}", path.display(), entries.len() + 1))
-            })?;
-            entries.push(entry);
-            complete_bytes += line.len() as u64;
+            complete_bytes += line.length_bytes;
+            match line.entry() {
+                Ok(entry) if number > 1 || is_begin(&entry) => entries.read.push(entry),
+                _ if number == 1 => {
+                    return Err(usage(format!("`{}` is not a journal of a plan of this version", path.display())));
+                }
+                Ok(_) => {}
+                Err(reason) => entries.damaged.push(format!("line {number} of `{}`: {reason}", path.display())),
+            }
         }
-        // The next entry begins a line of its own.
-        journal.file.set_len(complete_bytes).with_context(context)?;
-        match entries.first() {
-            Some(Entry::Begin { schema, .. }) if schema == SCHEMA => Ok((journal, entries)),
-            _ => Err(usage(format!("`{}` is not a journal of a plan of this version", path.display()))),
-        }
+        Ok((journal, entries))
     }
 
     fn lock(&self, path: &Path) -> anyhow::Result<()> {
@@ -132,9 +148,52 @@ impl Journal {
     pub(super) fn write(&mut self, entry: &Entry) -> io::Result<()> {
         let mut line = serde_json::to_vec(entry)?;
         line.push(b'\n');
+        assert!(line.len() <= LINE_BYTES_MAX, "the parts of an entry have limits of their own");
         self.file.write_all(&line)?;
         self.file.sync_data()
     }
+}
+
+fn is_begin(entry: &Entry) -> bool {
+    matches!(entry, Entry::Begin { schema, .. } if schema == SCHEMA)
+}
+
+/// A line of the file.
+struct Line {
+    /// Its bytes; of a line that is too long, the first ones.
+    bytes: Vec<u8>,
+    /// The length of all of it.
+    length_bytes: u64,
+    /// False for the last line if it was never finished.
+    is_ended: bool,
+}
+
+impl Line {
+    fn entry(&self) -> Result<Entry, String> {
+        if self.length_bytes > LINE_BYTES_MAX as u64 {
+            return Err(format!("it is damaged: its {} bytes are more than any entry has", self.length_bytes));
+        }
+        serde_json::from_slice(&self.bytes).map_err(|error| format!("it is damaged: {error}"))
+    }
+}
+
+/// Reads a line, of any length.
+fn next_line(source: &mut impl BufRead) -> io::Result<Line> {
+    let mut line = Line { bytes: Vec::new(), length_bytes: 0, is_ended: false };
+    while !line.is_ended {
+        let held = source.fill_buf()?;
+        if held.is_empty() {
+            break;
+        }
+        let end = held.iter().position(|byte| *byte == b'\n').map(|place| place + 1);
+        let length = end.unwrap_or(held.len());
+        let room = (LINE_BYTES_MAX + 1).saturating_sub(line.bytes.len());
+        line.bytes.extend_from_slice(&held[..length.min(room)]);
+        line.length_bytes += length as u64;
+        line.is_ended = end.is_some();
+        source.consume(length);
+    }
+    Ok(line)
 }
 
 /// The first entry of a journal.
@@ -157,9 +216,57 @@ mod tests {
         let torn = [&std::fs::read(&path).unwrap()[..], br#"{"moved":{"num"#].concat();
         std::fs::write(&path, torn).unwrap();
         let (mut journal, entries) = Journal::open(folder.path()).unwrap();
-        assert_eq!(entries.len(), 2);
+        assert_eq!((entries.read.len(), entries.damaged.len()), (2, 0));
         journal.write(&Entry::Moved { number: 2 }).unwrap();
         drop(journal);
-        assert_eq!(Journal::open(folder.path()).unwrap().1.len(), 3);
+        assert_eq!(Journal::open(folder.path()).unwrap().1.read.len(), 3);
+    }
+
+    #[test]
+    fn a_damaged_line_is_named_and_the_file_and_the_other_lines_stay() {
+        let folder = tempfile::tempdir().unwrap();
+        let mut journal = Journal::create(folder.path(), &begin("a", "1f", "00", "now".to_owned())).unwrap();
+        for number in 1..=3 {
+            journal.write(&Entry::Moved { number }).unwrap();
+        }
+        drop(journal);
+        let path = folder.path().join(NAME);
+        let text = std::fs::read_to_string(&path).unwrap();
+        let long = format!("{{\"type\":\"moved\",\"number\":{}2}}", " ".repeat(LINE_BYTES_MAX));
+        for (damage, reason) in [("xx", "expected value"), ("", "EOF"), (&*long, "bytes are more than any entry has")] {
+            let mut lines: Vec<&str> = text.lines().collect();
+            lines[2] = damage;
+            let damaged = lines.join("\n") + "\n";
+            std::fs::write(&path, &damaged).unwrap();
+            let (_, entries) = Journal::open(folder.path()).unwrap();
+            assert_eq!((entries.read.len(), entries.damaged.len()), (3, 1));
+            assert!(entries.damaged[0].contains("line 3 of ") && entries.damaged[0].contains(reason), "{entries:?}");
+            assert_eq!(std::fs::read_to_string(&path).unwrap(), damaged);
+        }
+    }
+
+    #[test]
+    fn the_longest_entry_that_there_can_be_is_read_back() {
+        let folder = tempfile::tempdir().unwrap();
+        let mut journal = Journal::create(folder.path(), &begin("a", "1f", "00", "now".to_owned())).unwrap();
+        let path = "\u{1}".repeat(PATH_BYTES_MAX);
+        let printable = cognate_proto::path::printable(path.as_bytes()).into_owned();
+        journal
+            .write(&Entry::Move(Moving {
+                number: u64::MAX,
+                repository: "r".repeat(cognate_proto::limits::NAME_BYTES_MAX),
+                path_hex: data_encoding::HEXLOWER.encode(path.as_bytes()),
+                path: path.clone(),
+                size_bytes: u64::MAX,
+                blake3: "f".repeat(64),
+                kept: printable,
+                lost_bytes: u64::MAX,
+                leaves: Leaves::Stub("\\".repeat(STUB_BYTES_MAX)),
+            }))
+            .unwrap();
+        drop(journal);
+        let (_, entries) = Journal::open(folder.path()).unwrap();
+        let [_, Entry::Move(moving)] = &entries.read[..] else { panic!("{entries:?}") };
+        assert_eq!((moving.path.as_str(), entries.damaged.len()), (path.as_str(), 0));
     }
 }

@@ -1,32 +1,34 @@
-//! Puts back what a plan moved, by its journal: each document to its place, unless it or its place has changed since.
+//! Puts back what a plan moved, by its journal: each document to its place, unless it or its place has changed since. What cannot
+//! be put back is named: documents, damaged lines of the journal, and documents of the quarantine that no line names.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, HashSet};
+use std::ffi::OsStr;
 use std::io::{self, Write as _};
+use std::os::unix::ffi::OsStrExt as _;
 use std::path::{Path, PathBuf};
 
-use anyhow::anyhow;
+use anyhow::{Context as _, anyhow};
 use cognate_export::human::count;
+use cognate_proto::name::one_line;
 use cognate_proto::path::{DocumentPath, printable};
 
 use super::UndoArgs;
 use super::apply::{FILES, hash_of, stub_of};
-use super::journal::{Entry, Journal, Leaves, Moving};
+use super::journal::{Entry, Journal, Leaves, Moving, STUB_BYTES_MAX};
 use super::place::Place;
 use crate::exit::{Exit, usage};
 use crate::worker::setup;
-
-/// The greatest stub, in bytes.
-const STUB_BYTES_MAX: u64 = 1 << 16;
 
 /// Runs the command.
 pub(super) fn run(args: &UndoArgs) -> anyhow::Result<Exit> {
     let setup = setup::load(&args.config)?;
     let roots: BTreeMap<String, PathBuf> =
         setup.repositories.iter().map(|(name, path)| (name.to_string(), path.clone())).collect();
+    let own = setup.own_places();
     let (mut journal, entries) = Journal::open(&args.folder)?;
     // In the order in which they were moved; those that were put back are done.
     let mut moves: BTreeMap<u64, Moving> = BTreeMap::new();
-    for entry in entries {
+    for entry in entries.read {
         match entry {
             Entry::Move(moving) => drop(moves.insert(moving.number, moving)),
             Entry::Undone { number } => drop(moves.remove(&number)),
@@ -34,34 +36,78 @@ pub(super) fn run(args: &UndoArgs) -> anyhow::Result<Exit> {
         }
     }
     let mut out = io::stdout().lock();
-    let (mut restored, mut refused) = (0, 0);
+    let (mut restored, mut refused) = (0, entries.damaged.len() as u64);
+    for damaged in &entries.damaged {
+        writeln!(out, "refused {damaged}")?;
+    }
+    let mut left: HashSet<PathBuf> = HashSet::new();
     for moving in moves.values().rev() {
         let path = printable(moving.path.as_bytes());
         let root = roots.get(&moving.repository).ok_or_else(|| {
-            usage(format!("the configuration has no repository `{}`: name it as it was", moving.repository))
+            let name = one_line(&moving.repository);
+            usage(format!("the configuration has no repository `{name}`: name it as it was"))
         })?;
-        match put_back(moving, root, &args.folder) {
+        match put_back(moving, Folders { root, quarantine: &args.folder, own: &own }) {
             Ok(is_moved) => {
                 journal.write(&Entry::Undone { number: moving.number })?;
                 restored += u64::from(is_moved);
             }
             Err(error) => {
                 refused += 1;
+                left.extend(moving.path_bytes().map(|path| quarantined(&args.folder, &moving.repository, &path)));
                 writeln!(out, "refused {}: {path}: {error:#}", moving.repository)?;
             }
         }
+    }
+    let files = args.folder.join(FILES);
+    for found in documents_below(&files)?.into_iter().filter(|found| !left.contains(found)) {
+        refused += 1;
+        let path = found.strip_prefix(&files).unwrap_or(&found).as_os_str().as_bytes();
+        writeln!(out, "refused {}: it is in the quarantine, and the journal has no line about it", printable(path))?;
     }
     writeln!(out, "put back {}, refused {}", count(restored), count(refused))?;
     Ok(if refused == 0 { Exit::Complete } else { Exit::Incomplete })
 }
 
+/// The place of a document in the quarantine.
+fn quarantined(folder: &Path, repository: &str, path: &[u8]) -> PathBuf {
+    folder.join(FILES).join(repository).join(OsStr::from_bytes(path))
+}
+
+/// All that is below a folder and is no folder, ascending. Links are not followed.
+fn documents_below(folder: &Path) -> anyhow::Result<Vec<PathBuf>> {
+    let (mut found, mut folders) = (Vec::new(), vec![folder.to_owned()]);
+    while let Some(folder) = folders.pop() {
+        let context = || format!("`{}` cannot be read", folder.display());
+        for entry in std::fs::read_dir(&folder).with_context(context)? {
+            let entry = entry.with_context(context)?;
+            let is_folder = entry.file_type().with_context(context)?.is_dir();
+            if is_folder { folders.push(entry.path()) } else { found.push(entry.path()) }
+        }
+    }
+    found.sort();
+    Ok(found)
+}
+
+/// The folders of an undo.
+#[derive(Clone, Copy)]
+struct Folders<'a> {
+    root: &'a Path,
+    quarantine: &'a Path,
+    /// The places of the worker itself.
+    own: &'a [PathBuf],
+}
+
 /// Puts a document back; false if it was never moved.
-fn put_back(moving: &Moving, root: &Path, folder: &Path) -> anyhow::Result<bool> {
+fn put_back(moving: &Moving, Folders { root, quarantine, own }: Folders<'_>) -> anyhow::Result<bool> {
     // A journal may be from anybody: none of its paths may lead elsewhere.
     let path = DocumentPath::new(&moving.path_bytes()?)?;
     let inner = [FILES.as_bytes(), b"/", moving.repository.as_bytes(), b"/", path.as_bytes()].concat();
+    if setup::is_own(own, &root.join(OsStr::from_bytes(path.as_bytes()))) {
+        return Err(anyhow!("its place belongs to the worker itself"));
+    }
     let place = Place::open(root, &path, false).map_err(|error| anyhow!("its folder: {error}"))?;
-    let quarantined = match Place::open(folder, &DocumentPath::new(&inner)?, false) {
+    let quarantined = match Place::open(quarantine, &DocumentPath::new(&inner)?, false) {
         Ok(quarantined) if !quarantined.is_free()? => quarantined,
         Ok(_) => return never_moved(&place, moving),
         Err(error) if error.kind() == io::ErrorKind::NotFound => return never_moved(&place, moving),
@@ -88,7 +134,7 @@ fn put_back(moving: &Moving, root: &Path, folder: &Path) -> anyhow::Result<bool>
 fn remove_stub(place: &Place, moving: &Moving) -> anyhow::Result<()> {
     let Leaves::Stub(text) = &moving.leaves else { return Ok(()) };
     let stub = stub_of(place)?;
-    if stub.small(STUB_BYTES_MAX).is_some_and(|found| found == text.as_bytes()) {
+    if stub.small(STUB_BYTES_MAX as u64).is_some_and(|found| found == text.as_bytes()) {
         stub.remove_left()?;
     }
     Ok(())

@@ -1,5 +1,6 @@
 //! The plan of one site: schema `cognate.plan/1`. Fields may be added, never renamed.
 
+use cognate_proto::name::{NameError, RepositoryName, SiteName, one_line};
 use cognate_result::plan::{Decision, Keep, Left, Member, Said, Version, Versions};
 use cognate_result::report::{LayerRow, Report};
 use serde::{Deserialize, Serialize};
@@ -342,6 +343,37 @@ impl PlanFile {
                 verdicts: decision.said.iter().map(Verdict::of).collect(),
             });
         }
+    }
+
+    /// Checks a plan that was read from a file, which may be from anybody: its names are names, and its digests are digests.
+    ///
+    /// # Errors
+    /// Fails with the field and its value.
+    pub fn check(&self) -> Result<(), String> {
+        if self.schema != SCHEMA {
+            return Err(format!("its schema is `{}`, this version reads `{SCHEMA}`", one_line(&self.schema)));
+        }
+        let is_digest = |text: &str| text.len() <= 64 && text.bytes().all(|byte| byte.is_ascii_hexdigit());
+        let digest = |field: &str, text: &str| match is_digest(text) {
+            true => Ok(()),
+            false => Err(format!("its {field} `{}` is not a number of hexadecimal digits", one_line(text))),
+        };
+        let name = |error: NameError| one_line(&error.to_string());
+        self.site.parse::<SiteName>().map_err(name)?;
+        digest("scan", &self.scan)?;
+        digest("report_digest", &self.report_digest)?;
+        for set in &self.sets {
+            digest("digest", &set.digest)?;
+            set.version_of.as_ref().map_or(Ok(()), |of| digest("digest", &of.digest))?;
+            for going in &set.go {
+                going.repository.parse::<RepositoryName>().map_err(name)?;
+            }
+            for copy in &set.kept {
+                copy.site.parse::<SiteName>().map_err(name)?;
+                copy.repository.parse::<RepositoryName>().map_err(name)?;
+            }
+        }
+        Ok(())
     }
 
     /// The plan as indented JSON with a newline at its end.

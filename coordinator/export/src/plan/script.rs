@@ -6,7 +6,8 @@ use std::collections::BTreeMap;
 use std::io::Write;
 use std::path::Path;
 
-use cognate_proto::path::unescaped;
+use cognate_proto::name::one_line;
+use cognate_proto::path::{INSIDE, unescaped};
 
 use super::file::{Going, PlanFile, StayingCopy};
 
@@ -37,7 +38,7 @@ while [ $# -gt 0 ]; do
         *) echo "--root: there is no repository of that name in this plan" >&2; exit 2 ;;
       esac
       shift 2 ;;
-    *) echo "usage: sh @@SCRIPT@@ @@ROOTS@@ [--move FOLDER]" >&2; exit 2 ;;
+    *) printf 'usage: sh %s [--move FOLDER]\n' @@USAGE@@ >&2; exit 2 ;;
   esac
 done
 @@CHECK@@
@@ -89,50 +90,33 @@ fi
 "#;
 
 /// Writes the script. It contains the folders of repositories that are known; the others are options when it is run.
+///
+/// A plan may be from anybody, and so may the names in it: everything of it that a shell reads is one [`quoted`] word, and
+/// everything else is in a comment of one line.
 pub fn script(plan: &PlanFile, roots: &[(String, &Path)]) -> crate::Result<Vec<u8>> {
-    let mut numbers = BTreeMap::<&str, usize>::new();
-    for set in &plan.sets {
-        let going = set.go.iter().map(|going| going.repository.as_str());
-        let staying = set.kept.iter().filter(|copy| copy.site == plan.site).map(|copy| copy.repository.as_str());
-        for name in going.chain(staying) {
-            let next = numbers.len() + 1;
-            numbers.entry(name).or_insert(next);
-        }
-    }
-    let known = |name: &str| roots.iter().find(|(own, _)| own == name).map(|(_, path)| *path);
-    let each = |line: &dyn Fn(&str, usize) -> Vec<u8>| -> Vec<u8> {
-        numbers.iter().map(|(name, number)| line(name, *number)).collect::<Vec<_>>().join(&b'\n')
-    };
-    let usage: Vec<String> =
-        numbers.keys().filter(|name| known(name).is_none()).map(|name| format!("--root {name}=FOLDER")).collect();
-    let mut head = HEAD.as_bytes().to_vec();
-    let unset = each(&|name, number| {
-        let root = known(name).map(|path| quoted(path.as_os_str().as_encoded_bytes())).unwrap_or_default();
-        [format!("root_{number}=").as_bytes(), &root].concat()
+    let repositories = Repositories::of(plan, roots);
+    let commented = |text: &str| one_line(text).into_bytes();
+    let (name, options) = (format!("{}.sh", plan.site), repositories.options());
+    let mut out = filled(HEAD, |word| match word {
+        "SITE" => commented(&plan.site),
+        "SCRIPT" => commented(&name),
+        "ROOTS" => commented(&options),
+        "USAGE" => quoted(one_line(&format!("{name} {options}")).as_bytes()),
+        "UNSET" => repositories.each(|repository| {
+            let root = repository.root.map(|path| quoted(path.as_os_str().as_encoded_bytes())).unwrap_or_default();
+            [format!("root_{}=", repository.number).as_bytes(), &root].concat()
+        }),
+        "CASES" => repositories.each(|Repository { name, number, .. }| {
+            [b"        ", &*quoted(name.as_bytes()), format!("=*) root_{number}=${{2#*=}} ;;").as_bytes()].concat()
+        }),
+        _ => repositories.each(|Repository { name, number, .. }| {
+            let missing = one_line(&format!("give the folder of the repository {name}: --root {name}=FOLDER"));
+            let test = format!("[ -d \"$root_{number}\" ] || {{ printf '%s\\n' ");
+            [test.as_bytes(), &quoted(missing.as_bytes()), b" >&2; exit 2; }"].concat()
+        }),
     });
-    let cases = each(&|name, number| {
-        format!("        {}=*) root_{number}=${{2#*=}} ;;", String::from_utf8_lossy(&quoted(name.as_bytes())))
-            .into_bytes()
-    });
-    let check = each(&|name, number| {
-        format!("[ -d \"$root_{number}\" ] || {{ echo \"give the folder of the repository {name}: --root {name}=FOLDER\" >&2; exit 2; }}")
-            .into_bytes()
-    });
-    for (word, text) in [
-        ("@@CASES@@", cases),
-        ("@@CHECK@@", check),
-        ("@@ROOTS@@", usage.join(" ").into_bytes()),
-        ("@@SITE@@", plan.site.clone().into_bytes()),
-        ("@@SCRIPT@@", format!("{}.sh", plan.site).into_bytes()),
-        // Paths may hold anything, and come last.
-        ("@@UNSET@@", unset),
-    ] {
-        head = replaced(&head, word.as_bytes(), &text);
-    }
-    let mut out = head;
-    writeln!(out, "# Scan {}, report {}", plan.scan, plan.report_digest)?;
-    // Rules hold what people typed: on one line, whatever it is.
-    let rules: Vec<String> = plan.keep.iter().map(|rule| cognate_proto::name::one_line(rule)).collect();
+    writeln!(out, "# Scan {}, report {}", one_line(&plan.scan), one_line(&plan.report_digest))?;
+    let rules: Vec<String> = plan.keep.iter().map(|rule| one_line(rule)).collect();
     writeln!(out, "# Rules: {}; at least {} copies of each document stay\n", rules.join(", "), plan.min_copies)?;
     let versions = plan.sets.iter().filter(|set| set.version_of.is_some()).count();
     if versions > 0 {
@@ -140,19 +124,24 @@ pub fn script(plan: &PlanFile, roots: &[(String, &Path)]) -> crate::Result<Vec<u
             out,
             "# {versions} sets are versions, not copies. This script leaves them where they are, since a shell cannot measure"
         )?;
-        writeln!(out, "# what would be lost: `cognate worker plan apply {}.json` does.\n", plan.site)?;
+        writeln!(out, "# what would be lost: `cognate worker plan apply {}.json` does.\n", one_line(&plan.site))?;
     }
     for set in plan.sets.iter().filter(|set| set.version_of.is_none()) {
-        writeln!(out, "# {}", set.digest)?;
-        let here =
-            set.kept.iter().find(|copy| copy.site == plan.site && !copy.path.contains(cognate_proto::path::INSIDE));
+        writeln!(out, "# {}", one_line(&set.digest))?;
+        let here = set.kept.iter().find(|copy| copy.site == plan.site && !copy.path.contains(INSIDE));
+        if here.is_none() && set.kept.iter().all(|copy| copy.site == plan.site) {
+            writeln!(
+                out,
+                "# What stays is inside of another document, where this script does not look: nothing goes."
+            )?;
+            continue;
+        }
         for going in &set.go {
-            let number = numbers[going.repository.as_str()];
-            write!(out, "go \"$root_{number}\" {} ", String::from_utf8_lossy(&quoted(going.repository.as_bytes())))?;
-            out.extend(quoted(&path_of(going)));
+            write!(out, "go \"$root_{}\" ", repositories.number(&going.repository))?;
+            out.extend([quoted(going.repository.as_bytes()), quoted(&path_of(going))].join(&b' '));
             write!(out, " {}", set.size_bytes)?;
             if let Some(copy) = here {
-                write!(out, " \"$root_{}\" ", numbers[copy.repository.as_str()])?;
+                write!(out, " \"$root_{}\" ", repositories.number(&copy.repository))?;
                 out.extend(quoted(&staying_path(copy)));
             }
             writeln!(out)?;
@@ -160,6 +149,49 @@ pub fn script(plan: &PlanFile, roots: &[(String, &Path)]) -> crate::Result<Vec<u
     }
     out.extend_from_slice(TAIL.as_bytes());
     Ok(out)
+}
+
+/// The repositories of a script.
+struct Repositories<'a>(BTreeMap<&'a str, Repository<'a>>);
+
+/// A repository of a script.
+struct Repository<'a> {
+    name: &'a str,
+    /// The number of its variable.
+    number: usize,
+    /// Its folder, if that is known.
+    root: Option<&'a Path>,
+}
+
+impl<'a> Repositories<'a> {
+    fn of(plan: &'a PlanFile, roots: &[(String, &'a Path)]) -> Repositories<'a> {
+        let mut repositories = BTreeMap::new();
+        for set in &plan.sets {
+            let going = set.go.iter().map(|going| going.repository.as_str());
+            let staying = set.kept.iter().filter(|copy| copy.site == plan.site).map(|copy| copy.repository.as_str());
+            for name in going.chain(staying) {
+                let number = repositories.len() + 1;
+                let root = || roots.iter().find(|(own, _)| own == name).map(|(_, path)| *path);
+                repositories.entry(name).or_insert_with(|| Repository { name, number, root: root() });
+            }
+        }
+        Repositories(repositories)
+    }
+
+    fn number(&self, name: &str) -> usize {
+        self.0[name].number
+    }
+
+    /// The options that say where the unknown ones are.
+    fn options(&self) -> String {
+        let unknown = self.0.values().filter(|repository| repository.root.is_none());
+        unknown.map(|repository| format!("--root {}=FOLDER", repository.name)).collect::<Vec<_>>().join(" ")
+    }
+
+    /// A line for each.
+    fn each(&self, line: impl Fn(&Repository<'_>) -> Vec<u8>) -> Vec<u8> {
+        self.0.values().map(line).collect::<Vec<_>>().join(&b'\n')
+    }
 }
 
 /// The bytes of the path of a document that goes.
@@ -176,12 +208,13 @@ fn bytes_of(path: &str, escaped: Option<bool>) -> Vec<u8> {
     if escaped == Some(true) { unescaped(path) } else { path.as_bytes().to_vec() }
 }
 
-/// As one word of the shell, whatever is in it.
+/// As one word of the shell, whatever is in it. A NUL, which no word can have, is left out.
 fn quoted(bytes: &[u8]) -> Vec<u8> {
     let mut word = vec![b'\''];
     for byte in bytes {
         match byte {
             b'\'' => word.extend_from_slice(b"'\\''"),
+            0 => {}
             other => word.push(*other),
         }
     }
@@ -189,25 +222,11 @@ fn quoted(bytes: &[u8]) -> Vec<u8> {
     word
 }
 
-fn replaced(text: &[u8], word: &[u8], with: &[u8]) -> Vec<u8> {
-    let mut made = Vec::with_capacity(text.len());
-    let mut rest = text;
-    while let Some(place) = rest.windows(word.len()).position(|window| window == word) {
-        made.extend_from_slice(&rest[..place]);
-        made.extend_from_slice(with);
-        rest = &rest[place + word.len()..];
-    }
-    made.extend_from_slice(rest);
-    made
+/// A template with a text for each `@@WORD@@`. Inserted texts are not searched for words.
+fn filled(template: &str, text: impl Fn(&str) -> Vec<u8>) -> Vec<u8> {
+    let parts = template.split("@@").enumerate();
+    parts.flat_map(|(number, part)| if number % 2 == 0 { part.as_bytes().to_vec() } else { text(part) }).collect()
 }
 
 #[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn a_word_of_the_shell_is_one_whatever_is_in_it() {
-        assert_eq!(quoted(b"a'b $(rm) \n\xff"), b"'a'\\''b $(rm) \n\xff'");
-        assert_eq!(quoted(b"-rf"), b"'-rf'");
-    }
-}
+mod tests;
