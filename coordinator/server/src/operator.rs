@@ -472,8 +472,11 @@ impl OperatorService {
     fn sees_member(&self, operator: &Operator, membership: Option<&Membership>) -> bool {
         match membership {
             Some(membership) if membership.kind() == MemberKind::Site => self.is_own(operator, &membership.name),
-            // People who are bound to a site see only themselves.
-            Some(membership) => !operator.viewer().is_bound() || membership.name == operator.name.as_str(),
+            // Who is bound to what tells how a federation is run: administrators without bounds see it, others see themselves.
+            Some(membership) => {
+                let sees_all = operator.role == v1::Role::Administrator && !operator.viewer().is_bound();
+                sees_all || membership.name == operator.name.as_str()
+            }
             None => false,
         }
     }

@@ -39,9 +39,12 @@ impl OperatorService {
         Ok(checked)
     }
 
-    /// Checks that a person may see the scan that another is to refine.
+    /// Checks that a person may see the result of the scan that another is to refine: which documents a refinement has tells what
+    /// the result says of them.
     pub(super) fn check_refined(&self, operator: &Operator, spec: &ScanSpec) -> Result<(), Error> {
-        spec.options.refine.map_or(Ok(()), |refine| self.visible_state(operator, refine.scan).map(drop))
+        let Some(refine) = &spec.options.refine else { return Ok(()) };
+        let state = self.visible_state(operator, refine.scan)?;
+        self.check_full_result(operator, refine.scan, &state)
     }
 
     /// Checks that a refinement can be launched, unless it was launched earlier: then it is only asked for again.

@@ -84,9 +84,15 @@ impl<'a> AttachedSites<'a> {
     }
 }
 
+/// The longest time in which a site measures pairs exactly, whatever it does meanwhile. They only show how far off the other figures
+/// are: a scan does not wait longer for that.
+const MEASURE_MAX: Duration = Duration::from_secs(60);
+
 /// A query to a site, which is asked as often as it takes.
 trait Query: Clone + Send + Sync + 'static {
     type Answer: Send + 'static;
+    /// The longest time in which the site is asked, with all interruptions.
+    const ASKED_MAX: Duration;
 
     fn site(&self) -> &SiteName;
 
@@ -95,6 +101,8 @@ trait Query: Clone + Send + Sync + 'static {
 
 impl Query for FineRequest {
     type Answer = FineAnswer;
+    // Each attempt has a limit of its own.
+    const ASKED_MAX: Duration = Duration::MAX;
 
     fn site(&self) -> &SiteName {
         &self.site
@@ -107,6 +115,7 @@ impl Query for FineRequest {
 
 impl Query for MeasureRequest {
     type Answer = MeasureAnswer;
+    const ASKED_MAX: Duration = MEASURE_MAX;
 
     fn site(&self) -> &SiteName {
         &self.site
@@ -117,9 +126,22 @@ impl Query for MeasureRequest {
     }
 }
 
+/// Asks a site for as long as a query of its kind may take.
+async fn ask<Q: Query>(
+    services: (Arc<Sessions>, Arc<Members>),
+    query: Q,
+    facts: FineScan,
+    absence_max: Duration,
+) -> Result<Q::Answer, FineFailure> {
+    let asked = tokio::time::timeout(Q::ASKED_MAX, ask_again(services, query, facts, absence_max));
+    asked.await.unwrap_or_else(|_| {
+        Err(FineFailure::passing(format!("its site did not answer in {} seconds", Q::ASKED_MAX.as_secs())))
+    })
+}
+
 /// Asks a site, and asks again if it goes away and comes back: an interruption changes nothing in the result. Nobody waits for
 /// a site that was revoked.
-async fn ask<Q: Query>(
+async fn ask_again<Q: Query>(
     (sessions, members): (Arc<Sessions>, Arc<Members>),
     query: Q,
     facts: FineScan,
@@ -246,6 +268,36 @@ mod tests {
         for answer in answers {
             assert_eq!(answer.err().map(|failure| failure.reason).as_deref(), Some(REVOKED));
         }
+    }
+
+    /// A query that its site takes and never answers.
+    #[derive(Clone)]
+    struct Unanswered(SiteName);
+
+    impl Query for Unanswered {
+        type Answer = ();
+        const ASKED_MAX: Duration = MeasureRequest::ASKED_MAX;
+
+        fn site(&self) -> &SiteName {
+            &self.0
+        }
+
+        async fn ask(self, _: &Sessions, _: FineScan) -> Result<(), NoAnswer> {
+            std::future::pending().await
+        }
+    }
+
+    #[tokio::test]
+    async fn a_scan_waits_a_minute_for_exact_measures_and_not_longer() {
+        let harness = Harness::start().await;
+        let services = harness.coordinator.services();
+        let of = (Arc::clone(&services.sessions), Arc::clone(&services.members));
+        let facts = FineScan { across_parties: false, follow_symlinks: false };
+        tokio::time::pause();
+        let began = tokio::time::Instant::now();
+        let failed = ask(of, Unanswered("a".parse().unwrap()), facts, ABSENCE_MAX).await.unwrap_err();
+        assert_eq!(began.elapsed().as_secs(), 60);
+        assert!(!failed.refused && failed.reason.contains("did not answer in 60 seconds"), "{failed:?}");
     }
 
     #[tokio::test]

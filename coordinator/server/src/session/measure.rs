@@ -3,7 +3,6 @@
 use std::collections::HashMap;
 use std::sync::Mutex;
 use std::sync::atomic::{AtomicU64, Ordering};
-use std::time::Duration;
 
 use cognate_analysis::fine::{FineFailure, MeasureAnswer, MeasureRequest};
 use cognate_proto::measure::{pack_pairs, unpack_measures};
@@ -12,12 +11,9 @@ use cognate_proto::v1;
 use cognate_proto::v1::attach_response::Message as Down;
 use tokio::sync::oneshot;
 
-use super::fine::{FineScan, NoAnswer, late};
+use super::fine::{FineScan, NoAnswer};
 use super::{Sessions, lock};
 use crate::error::Error;
-
-/// The longest time in which a site reads and measures a few megabytes of its documents.
-const ANSWER_MAX: Duration = Duration::from_secs(600);
 
 /// The queries that have not been answered.
 #[derive(Default)]
@@ -47,7 +43,7 @@ impl Drop for Waiting<'_> {
 }
 
 impl Sessions {
-    /// Asks a site to measure pairs exactly, and waits for its answer; an error has the reason.
+    /// Asks a site to measure pairs exactly, and waits for its answer as long as the caller does; an error has the reason.
     pub(crate) async fn ask_measures(
         &self,
         request: MeasureRequest,
@@ -77,7 +73,6 @@ impl Sessions {
                 Err(_) => Err(NoAnswer::absent("its site did not answer")),
             },
             () = live.ended() => Err(NoAnswer::absent("its site disconnected before it answered")),
-            () = tokio::time::sleep(ANSWER_MAX) => Err(late(ANSWER_MAX)),
         }
     }
 

@@ -77,3 +77,39 @@ fn a_person_with_bounds_cancels_only_what_concerns_nobody_else() {
     as_ben(&["scan", "cancel", &own]).expect(0);
     federation.operate(&["scan", "cancel", &id]).expect(0);
 }
+
+#[test]
+fn a_person_with_bounds_refines_no_result_that_the_person_may_not_see() {
+    let mut federation = Federation::new(5404);
+    let files = Files::from([("a.txt".to_owned(), b"a document of both sites ".repeat(200))]);
+    let key = key(&federation, 1);
+    federation.add_with("a", Some("acme"), &files, &key);
+    federation.add_with("b", Some("bolt"), &files, &key);
+    federation.start_all();
+    let ben = federation.person("ben", "analyst", &["--party", "acme"]);
+    let as_ben = |words: &[&str]| federation.sandbox.cognate(words.iter().copied().chain(["--operator", text(&ben)]));
+    let both = federation.scan(&[]).expect(0).json();
+    let own = federation.operate(&["scan", "launch", "--repositories", "a/kb", "--yes", "--wait", "--format", "json"]);
+    let [both, own] = [both, own.expect(0).json()].map(|report| report["scan"]["id"].as_str().unwrap().to_owned());
+    let refine = |scan: &str| {
+        let words = ["scan", "launch", "--repositories", "a/kb", "--refine", scan];
+        as_ben(&[&words[..], &["--chunk-bytes", "100", "--yes", "--wait"]].concat())
+    };
+    let refused = refine(&both);
+    assert!(refused.code != Some(0) && refused.stderr.contains("which `ben` may not see"), "{refused:?}");
+    refine(&own).expect(0);
+}
+
+#[test]
+fn only_administrators_without_bounds_see_who_is_bound_to_what() {
+    let federation = Federation::new(5405);
+    let vera = federation.person("vera", "viewer", &[]);
+    federation.person("ben", "analyst", &["--party", "acme"]);
+    let names = |operator: &std::path::Path| -> Vec<String> {
+        let words = ["operator", "list", "--format", "json", "--operator", text(operator)];
+        let list = federation.sandbox.cognate(words).expect(0).json();
+        list.as_array().unwrap().iter().map(|row| row["name"].as_str().unwrap().to_owned()).collect()
+    };
+    assert_eq!(names(&federation.operator()), ["admin", "ben", "vera"]);
+    assert_eq!(names(&vera), ["vera"]);
+}
