@@ -4,6 +4,7 @@
 //! - [`syncs`]: carries jobs out: connects walk, readers and collector, and starts again after a loss.
 //! - [`read_stage`]: the readers, which execute the first step of the [plan](crate::plan).
 //! - [`collect`]: the collector, which executes the rest with [`index_sender`] and [`memory`].
+//! - [`in_flight`] and [`inside_share`]: bounds on the documents inside of other documents: on their way, and in the index.
 //! - [`refine`]: the documents that a refinement chose. [`estimate`], [`hash_search`], [`fine`] (with [`listed`]),
 //!   [`measure`]: answers without a sync.
 //! - [`office`]: the office files that a sync of bytes finds, for the sync of their text.
@@ -13,7 +14,9 @@ pub(crate) mod collect;
 pub(crate) mod estimate;
 pub(crate) mod fine;
 pub(crate) mod hash_search;
+mod in_flight;
 mod index_sender;
+mod inside_share;
 pub(crate) mod job;
 mod listed;
 pub(crate) mod measure;

@@ -47,10 +47,13 @@ pub(crate) struct Push {
 
 /// Serves a push to its end, on the answers' side of the stream.
 pub(crate) async fn serve(push: Push, writer: IndexWriter, mut requests: Streaming<PushRequest>, answers: Answers) {
+    let inside_max = writer.inside_max();
     let opened = Opened {
         committed_sequence: writer.committed_sequence(),
         index_digest: writer.root().to_bytes().to_vec(),
         window_bytes: WINDOW_BYTES,
+        inside_documents_max: inside_max.documents.unwrap_or_default(),
+        inside_path_bytes_max: inside_max.name_bytes.unwrap_or_default(),
     };
     if answers.send(response(Down::Opened(opened))).await.is_err() {
         return;

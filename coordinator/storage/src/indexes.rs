@@ -65,6 +65,21 @@ pub struct SiteQuotas {
     pub name_bytes: Option<u64>,
 }
 
+impl SiteQuotas {
+    /// The part of the quotas that documents inside of other documents may have in one index: a half, and never nothing. The files
+    /// themselves have the other half, and a few small archives cannot take it from them.
+    #[must_use]
+    pub fn inside(&self) -> SiteQuotas {
+        let half = |quota: Option<u64>| quota.map(|quota| quota.div_ceil(2));
+        SiteQuotas {
+            bytes: half(self.bytes),
+            documents: half(self.documents),
+            contents: half(self.contents),
+            name_bytes: half(self.name_bytes),
+        }
+    }
+}
+
 /// Bytes of memory that indexes which were just written may take until a scan reads them.
 const LOADED_BYTES_MAX: u64 = 256 << 20;
 

@@ -166,18 +166,32 @@ fn example_configurations_name_every_key_and_its_default() {
     }
 }
 
+/// A size with a unit, as units of systemd and configurations have it.
+fn bytes(text: &str) -> i64 {
+    let digits = text.trim_end_matches(|c: char| c.is_alphabetic());
+    let unit = match text[digits.len()..].to_uppercase().trim_end_matches("IB") {
+        "M" => 20,
+        "G" => 30,
+        unit => panic!("{unit}"),
+    };
+    digits.parse::<i64>().unwrap() << unit
+}
+
+#[test]
+fn the_memory_of_a_worker_is_bounded_and_holds_eight_threads_that_read_text() {
+    // `docs/operations.md`, Sizes.
+    let needed = (1 << 30) + 8 * (448 << 20);
+    let unit = text("systemd/cognate-worker.service");
+    let set = assignments(&unit);
+    let [high, most] = ["MemoryHigh", "MemoryMax"].map(|key| bytes(set[key][0]));
+    assert!(needed < high && high < most, "{needed} of {most}");
+    let sizes = std::fs::read_to_string(workspace().join("docs/operations.md")).unwrap();
+    assert!(sizes.contains("at most a gibibyte; and 448 MiB for each of `threads` while text is read"));
+}
+
 #[test]
 fn the_memory_of_a_coordinator_is_bounded_and_holds_what_its_defaults_need() {
     let config: toml::Table = text("config/coordinator.toml").parse().unwrap();
-    let bytes = |text: &str| {
-        let digits = text.trim_end_matches(|c: char| c.is_alphabetic());
-        let unit = match text[digits.len()..].to_uppercase().trim_end_matches("IB") {
-            "M" => 20,
-            "G" => 30,
-            unit => panic!("{unit}"),
-        };
-        digits.parse::<i64>().unwrap() << unit
-    };
     let size = |key: &str| bytes(config[key].as_str().unwrap());
     let number = |key: &str| config[key].as_integer().unwrap();
     // `docs/operations.md`, Limits: with one site that sends as much as it may, and is then analysed, beside another analysis and two that wait for sites.

@@ -850,6 +850,12 @@ pub struct Opened {
     /// Bytes of batches that may be in flight.
     #[prost(uint64, tag = "3")]
     pub window_bytes: u64,
+    /// The documents inside of other documents that this index may have, and the bytes of their paths; 0: any number. An archive
+    /// is small where its members are many: without this, a few of them would use up what the site may have at the coordinator.
+    #[prost(uint64, tag = "4")]
+    pub inside_documents_max: u64,
+    #[prost(uint64, tag = "5")]
+    pub inside_path_bytes_max: u64,
 }
 /// Everything up to a batch is durable.
 #[derive(Clone, PartialEq, Eq, Hash, ::prost::Message)]

@@ -40,33 +40,41 @@ impl Cache {
         self.value(&Key::Document(repository.clone(), path.clone()))
     }
 
-    /// The documents inside of a document, by a method's result; `None` if not all of them are stored.
-    pub(crate) fn inside(
+    /// Hands over the documents inside of a document, by a method's result, in the order in which they were read, until `each`
+    /// returns `false`. There may be very many: they are never in memory together.
+    ///
+    /// Returns `false` if not all of them are stored.
+    pub(crate) fn each_inside(
         &self,
         repository: &RepositoryName,
         path: &DocumentPath,
         result: &MethodResult,
-    ) -> Option<Vec<(DocumentPath, StoredPart)>> {
-        if result.inside == 0 {
-            return Some(Vec::new());
+        mut each: impl FnMut(DocumentPath, StoredPart) -> bool,
+    ) -> bool {
+        let mut left = result.inside;
+        if left == 0 {
+            return true;
         }
-        let rows = self.trees.inside.scan_prefix(Key::inside_of(repository, path, result.method_id));
-        let parts: Vec<_> = rows.map(|row| Value::from_bytes(&row.ok()?.1)).collect::<Option<_>>()?;
-        (parts.len() == result.inside as usize).then_some(parts)
+        for row in self.trees.inside.scan_prefix(Key::inside_of(repository, path, result.method_id)) {
+            let part = row.ok().and_then(|(_, value)| Value::from_bytes(&value));
+            let (Some((path, part)), Some(after)) = (part, left.checked_sub(1)) else { return false };
+            left = after;
+            if !each(path, part) {
+                return true;
+            }
+        }
+        left == 0
     }
 
     /// Remembers and forgets many paths at once. A failure only means that documents are read again.
     pub(crate) fn apply(&self, repository: &RepositoryName, changes: &[Change]) {
         let applied = self.apply_inside(repository, changes).and_then(|()| {
-            let mut batch = sled::Batch::default();
+            let mut rows = Rows::of(&self.trees.documents);
             for change in changes {
                 let key = Key::Document(repository.clone(), change.path.clone()).to_bytes();
-                match &change.known {
-                    Some(known) => batch.insert(key, known.to_bytes()),
-                    None => batch.remove(key),
-                }
+                rows.change(key, change.known.as_ref().map(Value::to_bytes))?;
             }
-            self.trees.documents.apply_batch(batch)
+            rows.finish()
         });
         warn("the cache cannot be written; documents will be read again", applied);
     }
@@ -74,23 +82,23 @@ impl Cache {
     /// Writes the rows inside of documents before the rows that count them: after a stop in between, the count differs and
     /// the document is read again.
     fn apply_inside(&self, repository: &RepositoryName, changes: &[Change]) -> sled::Result<()> {
-        let mut batch = sled::Batch::default();
+        let mut rows = Rows::of(&self.trees.inside);
         for Change { path, known, inside } in changes {
             let earlier = self.get(repository, path).map(|known| known.results).unwrap_or_default();
             let stays = |result: &MethodResult| known.as_ref().is_some_and(|known| known.results.contains(result));
             for result in earlier.iter().filter(|result| result.inside > 0 && !stays(result)) {
                 for row in self.trees.inside.scan_prefix(Key::inside_of(repository, path, result.method_id)) {
-                    batch.remove(row?.0);
+                    rows.change(row?.0, None)?;
                 }
             }
             if let Some((method_id, parts)) = inside {
                 for (number, part) in (0u32..).zip(parts) {
                     let key = Key::Inside(repository.clone(), path.clone(), *method_id, number);
-                    batch.insert(key.to_bytes(), part.to_bytes());
+                    rows.change(key.to_bytes(), Some(part.to_bytes()))?;
                 }
             }
         }
-        self.trees.inside.apply_batch(batch)
+        rows.finish()
     }
 
     /// Calls `each` for every remembered file of a repository, ordered by path, until it returns `false`. Rows that cannot
@@ -224,21 +232,48 @@ fn move_list(
 }
 
 fn rewrite_tree(tree: &sled::Tree, mut each: impl FnMut(&[u8]) -> io::Result<RowChange>) -> io::Result<()> {
-    let mut batch = sled::Batch::default();
-    let mut changed = 0;
+    let mut rows = Rows::of(tree);
     for row in tree.iter() {
         let (key, value) = row.map_err(io::Error::other)?;
         match each(&value)? {
             RowChange::Keep => continue,
-            RowChange::To(value) => batch.insert(key, value),
-            RowChange::Remove => batch.remove(key),
+            RowChange::To(value) => rows.change(key, Some(value)),
+            RowChange::Remove => rows.change(key, None),
         }
-        changed += 1;
-        if changed % ROWS_PER_WRITE == 0 {
-            tree.apply_batch(std::mem::take(&mut batch)).map_err(io::Error::other)?;
-        }
+        .map_err(io::Error::other)?;
     }
-    tree.apply_batch(batch).map_err(io::Error::other)
+    rows.finish().map_err(io::Error::other)
+}
+
+/// Changes of rows of one tree, written some thousands at a time: a batch is in memory several times while it is applied.
+struct Rows<'a> {
+    tree: &'a sled::Tree,
+    batch: sled::Batch,
+    changed: usize,
+}
+
+impl Rows<'_> {
+    fn of(tree: &sled::Tree) -> Rows<'_> {
+        Rows { tree, batch: sled::Batch::default(), changed: 0 }
+    }
+
+    /// Sets a row to a value, or removes it.
+    fn change(&mut self, key: impl Into<sled::IVec>, value: Option<Vec<u8>>) -> sled::Result<()> {
+        match value {
+            Some(value) => self.batch.insert(key, value),
+            None => self.batch.remove(key),
+        }
+        self.changed += 1;
+        if self.changed.is_multiple_of(ROWS_PER_WRITE) { self.write() } else { Ok(()) }
+    }
+
+    fn finish(mut self) -> sled::Result<()> {
+        self.write()
+    }
+
+    fn write(&mut self) -> sled::Result<()> {
+        self.tree.apply_batch(std::mem::take(&mut self.batch))
+    }
 }
 
 #[cfg(test)]

@@ -254,8 +254,8 @@ impl SentState {
     }
 
     /// The documents of the index that this sync has not seen, ascending.
-    pub(crate) fn unseen(&self) -> Vec<DocumentPath> {
-        self.documents.unseen().collect()
+    pub(crate) fn unseen(&self) -> impl Iterator<Item = DocumentPath> {
+        self.documents.unseen()
     }
 
     /// Number of documents in the index; 0 without a log, which does not count them.

@@ -233,11 +233,10 @@ impl Records {
         self.lost_lists.lock().expect("no code panics while it holds this lock").insert(list_file)
     }
 
-    /// True if the list of any part is in a lost file.
-    pub(crate) fn is_any_lost<'p>(&self, mut parts: impl Iterator<Item = &'p StoredPart>) -> bool {
+    /// True if the list of a part is in a lost file.
+    pub(crate) fn is_lost(&self, part: &StoredPart) -> bool {
         let lost = self.lost_lists.lock().expect("no code panics while it holds this lock");
-        let is_lost = |part: &StoredPart| part.list.is_some_and(|(_, location)| lost.contains(&location.file));
-        !lost.is_empty() && parts.any(is_lost)
+        part.list.is_some_and(|(_, location)| lost.contains(&location.file))
     }
 
     /// The error of a sync that cannot use the records.
@@ -374,9 +373,9 @@ mod tests {
             list: Some((content, Location { file, ..Location::default() })),
             message_id_hash: None,
         };
-        assert!(!records.is_any_lost([part(3)].iter()));
+        assert!(!records.is_lost(&part(3)));
         assert!(records.mark_lost(3) && !records.mark_lost(3));
-        assert!(records.is_any_lost([part(2), part(3)].iter()));
-        assert!(!records.is_any_lost([part(2)].iter()));
+        assert!(records.is_lost(&part(3)));
+        assert!(!records.is_lost(&part(2)));
     }
 }

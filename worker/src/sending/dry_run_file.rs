@@ -90,6 +90,7 @@ pub(super) async fn answer(
                 committed_sequence: 0,
                 index_digest: IndexDigest::default().to_bytes().to_vec(),
                 window_bytes: WINDOW_BYTES,
+                ..Opened::default()
             }),
             Some(Up::Batch(batch)) => Down::Ack(Ack { committed_sequence: batch.sequence, ..Ack::default() }),
             Some(Up::Seal(seal)) => {

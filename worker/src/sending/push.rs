@@ -62,6 +62,26 @@ pub(crate) struct Push {
 pub(crate) struct Opened {
     pub(crate) committed_sequence: u64,
     pub(crate) root: IndexDigest,
+    pub(crate) inside_max: InsideMax,
+}
+
+/// The documents inside of other documents that an index may have at the coordinator.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(crate) struct InsideMax {
+    pub(crate) documents: u64,
+    /// The bytes of their paths.
+    pub(crate) path_bytes: u64,
+}
+
+impl InsideMax {
+    /// No limit.
+    pub(crate) const NONE: InsideMax = InsideMax { documents: u64::MAX, path_bytes: u64::MAX };
+
+    /// By the numbers of a message, in which 0 says that there is no limit.
+    fn of([documents, path_bytes]: [u64; 2]) -> InsideMax {
+        let limit = |most: u64| if most == 0 { u64::MAX } else { most };
+        InsideMax { documents: limit(documents), path_bytes: limit(path_bytes) }
+    }
 }
 
 /// Number of rows of a batch, for the ledger.
@@ -124,7 +144,8 @@ impl Push {
                 let root = IndexDigest::from_bytes(&opened.index_digest)
                     .ok_or_else(|| unexpected("a digest of another length"))?;
                 push.window.open(opened.window_bytes, opened.committed_sequence);
-                Ok((push, Opened { committed_sequence: opened.committed_sequence, root }))
+                let inside_max = InsideMax::of([opened.inside_documents_max, opened.inside_path_bytes_max]);
+                Ok((push, Opened { committed_sequence: opened.committed_sequence, root, inside_max }))
             }
             _ => Err(unexpected("no answer to the opening")),
         }

@@ -12,7 +12,9 @@ use cognate_proto::path::DocumentPath;
 use cognate_proto::v1::{SkipReason, SyncSummary};
 use cognate_view::Candidate;
 
+use super::in_flight::InsideInFlight;
 use super::index_sender::IndexSender;
+use super::inside_share::{Decision, INSIDE_SENT_AT_ONCE_MAX, InsideShare, WaitingFile};
 use super::job::{SyncOutcome, UNREADABLE_MAX};
 use super::memory::Memory;
 use super::office::OfficeList;
@@ -28,11 +30,27 @@ use crate::records::cache::known::{KnownDocument, LastSync};
 use crate::records::sent_state::SentState;
 use crate::records::stamp::Stamp;
 use crate::records::store::Held;
-use crate::sending::push::Push;
+use crate::sending::push::{InsideMax, Push};
 
 /// A wait for the readers after which what they have read is remembered. One large document may take them hours, and a process that is
 /// killed in that time begins with this document and not with those before it.
 const REMEMBER_AFTER: Duration = Duration::from_secs(1);
+
+/// Paths that are removed from the index at a time.
+const REMOVED_AT_A_TIME: usize = 1 << 16;
+
+/// A push whose index both ends hold in the same state.
+pub(super) struct OpenPush {
+    pub(super) push: Push,
+    /// The documents inside of other documents that the coordinator takes.
+    pub(super) inside_max: InsideMax,
+}
+
+/// The index that an attempt brings up to date.
+pub(super) struct Upload {
+    pub(super) sent: SentState,
+    pub(super) push: OpenPush,
+}
 
 /// The collector of one attempt.
 pub(super) struct Collector<'a> {
@@ -45,6 +63,7 @@ pub(super) struct Collector<'a> {
     skipped: &'a Skipped,
     sender: IndexSender<'a>,
     memory: Memory<'a>,
+    share: InsideShare,
     /// Files and folders that could not be read.
     failed: HashSet<DocumentPath>,
     /// Files that the walk saw and that are not selected.
@@ -66,7 +85,7 @@ impl<'a> Collector<'a> {
     pub(super) fn new(
         context: SyncContext<'a>,
         (times, canary): (Times, [u8; 16]),
-        (sent, push): (SentState, Push),
+        Upload { sent, push: OpenPush { push, inside_max } }: Upload,
         skipped: &'a Skipped,
     ) -> Collector<'a> {
         let SyncContext { job, records, cache, counters, recognition, .. } = context;
@@ -78,6 +97,7 @@ impl<'a> Collector<'a> {
             skipped,
             sender: IndexSender::new(records, sent, push),
             memory: Memory::new(cache, &records.lists, &job.repository, (job.method_id, recognition.id)),
+            share: InsideShare::new(inside_max),
             failed: HashSet::new(),
             unselected: HashSet::new(),
             files: 0,
@@ -96,8 +116,13 @@ impl<'a> Collector<'a> {
     }
 
     /// Takes outcomes until the readers have finished.
-    pub(super) fn collect_all(&mut self, outcomes: Receiver<io::Result<Vec<Outcome>>>) -> Result<(), Stopped> {
+    pub(super) fn collect_all(
+        &mut self,
+        outcomes: Receiver<io::Result<Vec<Outcome>>>,
+        in_flight: &InsideInFlight,
+    ) -> Result<(), Stopped> {
         let SyncContext { records, counters, cancelled, .. } = self.context;
+        let _arrival = in_flight.arrival();
         loop {
             let group = match outcomes.recv_timeout(REMEMBER_AFTER) {
                 Ok(group) => group,
@@ -111,7 +136,9 @@ impl<'a> Collector<'a> {
                 return Err(SyncError::Cancelled.into());
             }
             for outcome in group.map_err(|source| records.failure(source))? {
+                let inside = outcome.inside();
                 self.collect(outcome)?;
+                in_flight.leave(inside);
             }
             counters.sent_bytes.store(self.sender.sent_bytes(), Ordering::Relaxed);
         }
@@ -119,9 +146,9 @@ impl<'a> Collector<'a> {
 
     /// Removes what is gone, sends the last batch, and seals the index.
     pub(super) fn finish(&mut self, now: SystemTime) -> Result<SyncOutcome, Stopped> {
-        let gone = self.gone();
-        self.check_root(&gone)?;
-        self.remove(gone)?;
+        self.send_waiting()?;
+        self.check_root()?;
+        self.remove_gone()?;
         self.sender.flush()?;
         self.memory.flush();
         let sent_bytes = self.sender.seal(self.canary)?;
@@ -151,7 +178,7 @@ impl<'a> Collector<'a> {
     }
 
     /// Fails if the root is more likely not mounted than emptied.
-    fn check_root(&self, gone: &[DocumentPath]) -> Result<(), SyncError> {
+    fn check_root(&self) -> Result<(), SyncError> {
         let SyncContext { job, root, cache, chosen, counters, .. } = self.context;
         // The sync that listed the documents has checked the root.
         let Some(cache) = cache.filter(|_| !self.is_listed) else { return Ok(()) };
@@ -167,9 +194,7 @@ impl<'a> Collector<'a> {
             let reasons = [SkipReason::SystemFolder, SkipReason::NotSelected, SkipReason::Symlink, SkipReason::Special];
             let skipped: u64 = reasons.into_iter().map(|reason| self.skipped.of(reason)).sum();
             let entries = counters.entries_seen.load(Ordering::Relaxed) - self.entries_before + skipped;
-            // What the selection leaves out is there, and what is inside of a file is gone with it.
-            let is_gone = |path: &&DocumentPath| !self.is_inside(path) && !self.unselected.contains(*path);
-            let gone = gone.iter().filter(is_gone).count() as u64;
+            let gone = self.gone_files();
             let there = self.files + self.unselected.len() as u64;
             // An index that begins knows of no file. Another folder with fewer files than the last one is asked about too.
             let is_all = self.skipped.of(SkipReason::NotSelected) == 0;
@@ -191,17 +216,41 @@ impl<'a> Collector<'a> {
         }
     }
 
-    /// The documents of the index that are gone.
-    fn gone(&self) -> Vec<DocumentPath> {
+    /// The documents of the index that are gone, ascending.
+    fn gone(&self) -> impl Iterator<Item = DocumentPath> {
         let rules = self.removal_rules();
-        let mut unseen = self.sender.sent().unseen();
-        unseen.retain(|path| rules.is_removed(path));
-        unseen
+        self.sender.sent().unseen().filter(move |path| rules.is_removed(path))
     }
 
-    /// True for a document inside of one that the index has: the path alone may be one below a folder whose name ends with `!`.
+    /// The number of files that are gone. What the selection leaves out is there, and what is inside of a file is gone with it.
+    fn gone_files(&self) -> u64 {
+        self.gone().filter(|path| !self.is_inside(path) && !self.unselected.contains(path)).count() as u64
+    }
+
+    /// True for a document inside of one that the index has: the path alone may be one below a folder whose name ends with `!`. The
+    /// row of a file is sent before those of the documents inside, and removed after them, wherever a sync may have ended.
     fn is_inside(&self, path: &DocumentPath) -> bool {
         DocumentPath::new(path.file()).is_ok_and(|file| file != *path && self.sender.sent().contains(&file))
+    }
+
+    /// Removes what is gone, some thousands of documents at a time: first those inside of others, then the rest.
+    fn remove_gone(&mut self) -> Result<(), Stopped> {
+        for inside in [true, false] {
+            let mut last: Option<DocumentPath> = None;
+            loop {
+                let is_next = |path: &DocumentPath| {
+                    (path.file() != path.as_bytes()) == inside && last.as_ref().is_none_or(|last| path > last)
+                };
+                let gone: Vec<DocumentPath> = self.gone().filter(is_next).take(REMOVED_AT_A_TIME).collect();
+                last = gone.last().cloned();
+                let is_all = gone.len() < REMOVED_AT_A_TIME;
+                self.remove(gone)?;
+                if is_all {
+                    break;
+                }
+            }
+        }
+        Ok(())
     }
 
     fn remove(&mut self, gone: Vec<DocumentPath>) -> Result<(), Stopped> {
@@ -287,13 +336,65 @@ impl<'a> Collector<'a> {
     }
 
     fn collect_stored(&mut self, path: DocumentPath, stored: StoredDocument) -> Result<(), Stopped> {
-        let StoredDocument { known, result, inside } = stored;
+        let StoredDocument { known, result, inside_path_bytes } = stored;
         self.classes.count(known.class, known.stamp.length_bytes);
         self.list_office(known.candidate, &path);
-        for (path, part) in inside {
-            self.send_part(path, part.into(), known.stamp)?;
+        let file = WaitingFile { path, result, stamp: known.stamp, path_bytes: inside_path_bytes };
+        let is_sent = self.share.is_unlimited()
+            || (file.result.inside <= INSIDE_SENT_AT_ONCE_MAX
+                && self.share.take(file.result.inside.into(), inside_path_bytes));
+        if is_sent {
+            return self.send_stored(file);
         }
-        self.send_part(path, result.own.into(), known.stamp)
+        self.share.wait(file);
+        Ok(())
+    }
+
+    /// Sends a stored document, and those inside of it.
+    fn send_stored(&mut self, file: WaitingFile) -> Result<(), Stopped> {
+        let SyncContext { job, cache, .. } = self.context;
+        self.send_part(file.path.clone(), file.result.own.clone().into(), file.stamp)?;
+        let mut sent = Ok(());
+        let is_complete = cache.is_none_or(|cache| {
+            cache.each_inside(&job.repository, &file.path, &file.result, |path, part| {
+                sent = self.send_part(path, part.into(), file.stamp);
+                sent.is_ok()
+            })
+        });
+        sent?;
+        if !is_complete {
+            // The disk took no more rows, or lost some: a document that is not read ends no sync.
+            return self.leave_out(file.path, DocumentState::Crashed);
+        }
+        Ok(())
+    }
+
+    /// Sends the files whose documents inside had to wait, and names those whose do not fit.
+    fn send_waiting(&mut self) -> Result<(), Stopped> {
+        self.memory.flush_unwritten();
+        let Decision { sent, left_out } = self.share.decide();
+        for file in sent {
+            self.send_stored(file)?;
+        }
+        if let Some(first) = left_out.first() {
+            tracing::warn!(
+                repository = %self.context.job.repository,
+                files = left_out.len(),
+                first = %first.path,
+                "files hold too many documents for what this site may have at the coordinator, and are not compared by text: \
+                 raise `site_documents` and `site_names` there, or exclude them"
+            );
+        }
+        for file in left_out {
+            self.leave_out(file.path, DocumentState::TooManyMembers)?;
+        }
+        Ok(())
+    }
+
+    /// Sends a row that says why the documents inside of a file are not in the index.
+    fn leave_out(&mut self, path: DocumentPath, state: DocumentState) -> Result<(), Stopped> {
+        self.count_unreadable(&path, state);
+        self.sender.send(DocumentRow::without_content(path, state), None)
     }
 
     fn collect_read(
@@ -304,7 +405,7 @@ impl<'a> Collector<'a> {
     ) -> Result<(), Stopped> {
         self.classes.count(done.class, done.stamp.length_bytes);
         self.list_office(done.candidate, &path);
-        self.memory.remember(&path, &done, earlier);
+        let is_remembered = self.memory.remember(&path, &done, earlier);
         if self.may_be_asked_for_chunks() {
             self.memory.hold(&done);
         }
@@ -312,10 +413,21 @@ impl<'a> Collector<'a> {
             true => PartOutcome { state: DocumentState::Changing, ..outcome },
             false => outcome,
         };
-        for (path, outcome) in done.inside {
-            self.send_part(path, with_state(outcome), done.stamp)?;
+        let inside = u32::try_from(done.inside.len()).unwrap_or(u32::MAX);
+        let path_bytes = done.inside.iter().map(|(path, _)| path.as_bytes().len() as u64).sum();
+        let stored = (is_remembered && inside > INSIDE_SENT_AT_ONCE_MAX && !self.share.is_unlimited())
+            .then(|| self.memory.result(&done.own, inside))
+            .flatten();
+        if let Some(result) = stored {
+            self.share.wait(WaitingFile { path, result, stamp: done.stamp, path_bytes });
+        } else if self.share.take(inside.into(), path_bytes) {
+            self.send_part(path, with_state(done.own), done.stamp)?;
+            for (path, outcome) in done.inside {
+                self.send_part(path, with_state(outcome), done.stamp)?;
+            }
+        } else {
+            self.leave_out(path, DocumentState::TooManyMembers)?;
         }
-        self.send_part(path, with_state(done.own), done.stamp)?;
         self.memory.discard_unused(done.spool_file);
         Ok(())
     }

@@ -14,8 +14,8 @@ use crate::records::cache::known::{Change, KnownDocument, LastSync, MethodResult
 use crate::records::lists::{ListWriter, Lists, Location};
 use crate::records::store::StampedList;
 
-/// Number of paths that one write remembers.
-const CHANGES_PER_WRITE: usize = 1024;
+/// Number of rows that wait to be written at most, beside those of one document.
+const ROWS_PER_WRITE: usize = 1024;
 
 /// Remembers the documents of one sync.
 pub(super) struct Memory<'a> {
@@ -33,6 +33,8 @@ pub(super) struct Memory<'a> {
     /// List files of single documents to which rows refer, or which are held.
     used_spools: HashSet<u64>,
     changes: Vec<Change>,
+    /// The rows of these changes.
+    rows: usize,
     /// Reset when the disk accepts no more lists.
     can_store: bool,
 }
@@ -55,20 +57,32 @@ impl<'a> Memory<'a> {
             held: HashMap::new(),
             used_spools: HashSet::new(),
             changes: Vec::new(),
+            rows: 0,
             can_store: true,
         }
     }
 
-    /// Remembers a document that was read, if it is settled.
-    pub(super) fn remember(&mut self, path: &DocumentPath, done: &Fingerprinted, earlier: Option<KnownDocument>) {
+    /// Remembers a document that was read, if it is settled; returns false if it is not remembered.
+    pub(super) fn remember(
+        &mut self,
+        path: &DocumentPath,
+        done: &Fingerprinted,
+        earlier: Option<KnownDocument>,
+    ) -> bool {
         if self.cache.is_none() || !self.can_store || !done.settled {
-            return;
+            return false;
         }
         match self.change(path.clone(), done, earlier) {
-            Ok(change) => self.changes.push(change),
+            Ok(change) => self.add(change),
             Err(error) => self.stop_storing(&error),
         }
-        if self.changes.len() >= CHANGES_PER_WRITE {
+        self.can_store
+    }
+
+    fn add(&mut self, change: Change) {
+        self.rows += 1 + change.inside.as_ref().map_or(0, |(_, inside)| inside.len());
+        self.changes.push(change);
+        if self.rows >= ROWS_PER_WRITE {
             self.flush();
         }
     }
@@ -90,7 +104,7 @@ impl<'a> Memory<'a> {
 
     /// Forgets a document.
     pub(super) fn forget(&mut self, path: DocumentPath) {
-        self.changes.push(Change::forget(path));
+        self.add(Change::forget(path));
     }
 
     /// Removes the list file of a document if no row refers to it and it is not held.
@@ -111,6 +125,7 @@ impl<'a> Memory<'a> {
             cache.apply(self.repository, &self.changes);
         }
         self.changes.clear();
+        self.rows = 0;
     }
 
     /// The same, if there is anything to write.
@@ -125,6 +140,16 @@ impl<'a> Memory<'a> {
         if let Some(cache) = self.cache {
             cache.finish_sync(self.repository, last);
         }
+    }
+
+    /// The result of a document that was just remembered; none if the place of its own list is not known.
+    pub(super) fn result(&self, own: &PartOutcome, inside: u32) -> Option<MethodResult> {
+        let list = match &own.content {
+            Some((content, _)) => Some((*content, *self.stored.get(&content.digest)?)),
+            None => None,
+        };
+        let own = StoredPart { state: own.state, list, message_id_hash: own.message_id_hash };
+        Some(MethodResult { method_id: self.method_id, own, inside, recognition: None })
     }
 
     /// The new value of a document. Its lists are stored.

@@ -13,6 +13,7 @@ use cognate_proto::file_hash::HashKinds;
 use cognate_proto::name::RepositoryName;
 use cognate_proto::path::DocumentPath;
 
+use super::in_flight::InsideInFlight;
 use super::job::{Counters, Job};
 use super::office::OfficeLists;
 use super::refine::ChosenDocuments;
@@ -31,6 +32,9 @@ use crate::records::store::Records;
 
 /// Size of a document that takes long enough to read for what was read before it to be remembered first.
 const LARGE_BYTES: u64 = 16 << 20;
+
+/// The most documents inside of one that wait for others of its group to be handed over with them.
+const INSIDE_HELD_MAX: usize = 256;
 
 /// Everything that the stages of one sync share.
 #[derive(Clone, Copy)]
@@ -57,6 +61,16 @@ pub(super) struct Outcome {
     pub(super) result: DocumentResult,
 }
 
+impl Outcome {
+    /// The number of documents inside that it has in memory.
+    pub(super) fn inside(&self) -> usize {
+        match &self.result {
+            DocumentResult::Read(done, _) => done.inside.len(),
+            _ => 0,
+        }
+    }
+}
+
 /// The outcome of a reader for one document.
 #[expect(
     clippy::large_enum_variant,
@@ -75,11 +89,12 @@ pub(super) enum DocumentResult {
     Outdated,
 }
 
-/// A stored result with the documents inside.
+/// A stored result. The documents inside are in the cache.
 pub(super) struct StoredDocument {
     pub(super) known: KnownDocument,
     pub(super) result: MethodResult,
-    pub(super) inside: Vec<(DocumentPath, StoredPart)>,
+    /// The bytes of the paths of the documents inside.
+    pub(super) inside_path_bytes: u64,
 }
 
 /// A document in the cache, as the plan asks for it.
@@ -91,15 +106,22 @@ struct CachedDocument<'a> {
 }
 
 impl Remembered for CachedDocument<'_> {
-    type Stored = (MethodResult, Vec<(DocumentPath, StoredPart)>);
+    type Stored = StoredResult;
 
     fn stamp(&self) -> Stamp {
         self.known.stamp
     }
 
     fn is_chosen(&self) -> bool {
-        let inside = |result: &MethodResult| self.cache.inside(&self.context.job.repository, self.path, result);
-        self.context.chosen.is_some_and(|chosen| chosen.contains(self.known, inside))
+        let has = |result: &MethodResult, is_chosen: &dyn Fn(&StoredPart) -> bool| {
+            let mut has = false;
+            self.cache.each_inside(&self.context.job.repository, self.path, result, |_, part| {
+                has = is_chosen(&part);
+                !has
+            });
+            has
+        };
+        self.context.chosen.is_some_and(|chosen| chosen.contains(self.known, has))
     }
 
     fn stored(&self) -> Option<Self::Stored> {
@@ -109,12 +131,17 @@ impl Remembered for CachedDocument<'_> {
             return None;
         }
         let (repository, method_id) = (&job.repository, job.method_id);
-        let (result, inside) =
-            stored_result(self.cache, records, (repository, self.path), self.known, method_id, file_hashes)?;
+        let stored = stored_result(self.cache, records, (repository, self.path), self.known, method_id, file_hashes)?;
         // Other languages, another version of the program or none at all would find another text.
-        let is_current = result.recognition.is_none_or(|id| id == recognition.id);
-        is_current.then_some((result, inside))
+        let is_current = stored.result.recognition.is_none_or(|id| id == recognition.id);
+        is_current.then_some(stored)
     }
+}
+
+/// A result that is stored with all its lists.
+struct StoredResult {
+    result: MethodResult,
+    inside_path_bytes: u64,
 }
 
 /// The stored result of a method, if it is complete: the result, the documents inside, their lists, and all hashes.
@@ -125,11 +152,15 @@ fn stored_result(
     known: &KnownDocument,
     method_id: MethodId,
     hashes: HashKinds,
-) -> Option<(MethodResult, Vec<(DocumentPath, StoredPart)>)> {
+) -> Option<StoredResult> {
     let result = known.result(method_id).filter(|_| known.hashes.kinds().contains_all(hashes))?;
-    let inside = cache.inside(repository, path, result)?;
-    let is_lost = records.is_any_lost(inside.iter().map(|(_, part)| part).chain([&result.own]));
-    (!is_lost).then(|| (result.clone(), inside))
+    let (mut is_lost, mut inside_path_bytes) = (records.is_lost(&result.own), 0);
+    let is_complete = cache.each_inside(repository, path, result, |path, part| {
+        is_lost |= records.is_lost(&part);
+        inside_path_bytes += path.as_bytes().len() as u64;
+        !is_lost
+    });
+    (is_complete && !is_lost).then(|| StoredResult { result: result.clone(), inside_path_bytes })
 }
 
 /// A reader: takes groups of entries until there are no more, and helps with the long documents of the other readers then.
@@ -138,17 +169,17 @@ pub(super) fn read_entries(
     reader: io::Result<Reader<'_>>,
     (long, at_work): (&LongDocuments, AtWork<'_>),
     entries: &Mutex<Receiver<Vec<Entry>>>,
-    outcomes: &SyncSender<io::Result<Vec<Outcome>>>,
+    handover: &Handover<'_>,
 ) {
     let mut reader = match reader {
         Ok(reader) => reader,
         Err(error) => {
             // The collector ends the sync with this error. If there is no collector, the sync has ended.
-            let _ = outcomes.send(Err(error));
+            let _ = handover.outcomes.send(Err(error));
             return;
         }
     };
-    take_entries(context, &mut reader, entries, outcomes);
+    take_entries(context, &mut reader, entries, handover);
     drop(at_work);
     long.help(&mut reader.tools);
 }
@@ -157,7 +188,7 @@ fn take_entries(
     context: SyncContext<'_>,
     reader: &mut Reader<'_>,
     entries: &Mutex<Receiver<Vec<Entry>>>,
-    outcomes: &SyncSender<io::Result<Vec<Outcome>>>,
+    handover: &Handover<'_>,
 ) {
     loop {
         let Ok(group) = entries.lock().expect("readers do not panic").recv() else { return };
@@ -167,32 +198,47 @@ fn take_entries(
             let walked = walked(context, reader, &entry);
             let is_large = matches!(walked, Some(Walked::File(stamp)) if stamp.length_bytes >= LARGE_BYTES);
             // What was read before a large document is remembered while that one is read: a stop costs only the large one.
-            if is_large && !read.is_empty() && !hand_over(reader, std::mem::take(&mut read), outcomes) {
+            if is_large && !read.is_empty() && !handover.send(reader, std::mem::take(&mut read)) {
                 return;
             }
             match read_entry(context, reader, entry, walked) {
-                Ok(outcome) => read.push(outcome),
+                Ok(outcome) => {
+                    let has_many = outcome.inside() > INSIDE_HELD_MAX;
+                    read.push(outcome);
+                    if has_many && !handover.send(reader, std::mem::take(&mut read)) {
+                        return;
+                    }
+                }
                 Err(error) => {
-                    let _ = outcomes.send(Err(error));
+                    let _ = handover.outcomes.send(Err(error));
                     return;
                 }
             }
         }
-        if !hand_over(reader, read, outcomes) {
+        if !handover.send(reader, read) {
             return;
         }
     }
 }
 
-/// Fingerprints the documents that wait and hands all over; false if the sync ends.
-fn hand_over(reader: &mut Reader<'_>, mut read: Vec<Outcome>, outcomes: &SyncSender<io::Result<Vec<Outcome>>>) -> bool {
-    let done = read.iter_mut().filter_map(|outcome| match &mut outcome.result {
-        DocumentResult::Read(done, _) => Some(done),
-        _ => None,
-    });
-    let read = reader.fingerprint_waiting(done).map(|()| read);
-    let goes_on = read.is_ok();
-    outcomes.send(read).is_ok() && goes_on
+/// The way from the readers to the collector.
+pub(super) struct Handover<'a> {
+    pub(super) outcomes: SyncSender<io::Result<Vec<Outcome>>>,
+    pub(super) in_flight: &'a InsideInFlight,
+}
+
+impl Handover<'_> {
+    /// Fingerprints the documents that wait and hands all over; false if the sync ends.
+    fn send(&self, reader: &mut Reader<'_>, mut read: Vec<Outcome>) -> bool {
+        let done = read.iter_mut().filter_map(|outcome| match &mut outcome.result {
+            DocumentResult::Read(done, _) => Some(done),
+            _ => None,
+        });
+        let read = reader.fingerprint_waiting(done).map(|()| read);
+        let goes_on = read.is_ok();
+        self.in_flight.enter(read.iter().flatten().map(Outcome::inside).sum());
+        self.outcomes.send(read).is_ok() && goes_on
+    }
 }
 
 /// The metadata of a document now. Without a cache nothing is remembered, and the metadata decides on nothing.
@@ -235,9 +281,9 @@ fn read_document(
         Step::Report(state) => Ok(DocumentResult::Failed(state)),
         Step::Outdated => Ok(DocumentResult::Outdated),
         Step::NotSelected => Ok(DocumentResult::NotSelected),
-        Step::Reuse((result, inside)) => {
+        Step::Reuse(StoredResult { result, inside_path_bytes }) => {
             let known = known.expect("a stored result is one of a remembered document");
-            Ok(DocumentResult::Unchanged(Box::new(StoredDocument { known, result, inside })))
+            Ok(DocumentResult::Unchanged(Box::new(StoredDocument { known, result, inside_path_bytes })))
         }
         Step::Read => {
             let same = known.filter(|known| walked == Walked::File(known.stamp));

@@ -45,17 +45,15 @@ impl ChosenDocuments {
         self.documents.iter().filter(|path| selection.selects(&Facts::of_path(path.as_bytes())))
     }
 
-    /// True if a remembered document, or one `inside` of it, has a chosen content under the earlier method.
+    /// True if a remembered document, or one inside of it, has a chosen content under the earlier method. `has` tells if a result has
+    /// a document inside for which its argument is true.
     pub(crate) fn contains(
         &self,
         known: &KnownDocument,
-        inside: impl Fn(&MethodResult) -> Option<Vec<(DocumentPath, StoredPart)>>,
+        has: impl Fn(&MethodResult, &dyn Fn(&StoredPart) -> bool) -> bool,
     ) -> bool {
         let is_chosen = |part: &StoredPart| part.list.is_some_and(|(content, _)| self.scope.holds(&content.digest));
-        known.result(self.scope.of()).is_some_and(|result| {
-            is_chosen(&result.own)
-                || inside(result).is_some_and(|inside| inside.iter().any(|(_, part)| is_chosen(part)))
-        })
+        known.result(self.scope.of()).is_some_and(|result| is_chosen(&result.own) || has(result, &is_chosen))
     }
 
     /// The summary of the refinement; `changed` documents were left out.
@@ -135,8 +133,8 @@ mod tests {
         let scope = Scope::new(OF, vec![digest(3)]).unwrap();
         let chosen = ChosenDocuments { scope, documents: vec![], unknown_contents: 0 };
         let check = |known: KnownDocument, inside: Option<u8>, expected: bool| {
-            let inside = |_: &MethodResult| Some(vec![(DocumentPath::new(b"a!/b").unwrap(), part(inside))]);
-            assert_eq!(chosen.contains(&known, inside), expected, "{known:?}");
+            let has = |_: &MethodResult, is_chosen: &dyn Fn(&StoredPart) -> bool| is_chosen(&part(inside));
+            assert_eq!(chosen.contains(&known, has), expected, "{known:?}");
         };
         check(known(OF, Some(3)), None, true);
         check(known(OF, Some(4)), None, false);

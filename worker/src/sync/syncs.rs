@@ -16,10 +16,11 @@ use cognate_proto::file_hash::HashKinds;
 use cognate_proto::scope::Scope;
 use cognate_proto::v1::{OpenIndex, SkippedCount};
 
-use super::collect::Collector;
+use super::collect::{Collector, OpenPush, Upload};
+use super::in_flight::InsideInFlight;
 use super::job::{Counters, Job, SyncOutcome};
 use super::office::OfficeLists;
-use super::read_stage::{SyncContext, read_entries};
+use super::read_stage::{Handover, SyncContext, read_entries};
 use super::refine::ChosenDocuments;
 use super::stopped::Stopped;
 use crate::documents::extraction::ReaderProcesses;
@@ -158,7 +159,7 @@ impl Syncs {
         let mut restarted = false;
         loop {
             let push = self.open_push(context.job, link, &mut sent)?.ok_or(SyncError::Disagreement)?;
-            match self.attempt(context, sent, push) {
+            match self.attempt(context, Upload { sent, push }) {
                 Ok(outcome) => return Ok(outcome),
                 Err(AttemptError::Failed(error)) => return Err(error),
                 Err(AttemptError::UnknownContents(_)) if restarted => return Err(SyncError::Disagreement),
@@ -187,7 +188,7 @@ impl Syncs {
     }
 
     /// Opens the index at the coordinator. If both ends hold different states, it starts again; `None` if they still do.
-    fn open_push(&self, job: &Job, link: &PushLink, sent: &mut SentState) -> Result<Option<Push>, SyncError> {
+    fn open_push(&self, job: &Job, link: &PushLink, sent: &mut SentState) -> Result<Option<OpenPush>, SyncError> {
         for _ in 0..2 {
             let open = OpenIndex {
                 assignment: job.assignment,
@@ -199,7 +200,7 @@ impl Syncs {
             let (push, opened) = Push::open(link, open)?;
             let agreed = sent.resume(opened.committed_sequence, opened.root);
             if agreed.map_err(|source| self.records.failure(source))? {
-                return Ok(Some(push));
+                return Ok(Some(OpenPush { push, inside_max: opened.inside_max }));
             }
             tracing::info!(repository = %job.repository, "the coordinator holds another state of the index, which starts again");
             push.close();
@@ -208,10 +209,10 @@ impl Syncs {
         Ok(None)
     }
 
-    fn attempt(&self, context: SyncContext<'_>, sent: SentState, push: Push) -> Result<SyncOutcome, AttemptError> {
+    fn attempt(&self, context: SyncContext<'_>, upload: Upload) -> Result<SyncOutcome, AttemptError> {
         let skipped = Arc::new(Skipped::default());
         let canary = context.job.method.canary(&self.settings.key);
-        let mut collector = Collector::new(context, (self.settings.times, canary), (sent, push), &skipped);
+        let mut collector = Collector::new(context, (self.settings.times, canary), upload, &skipped);
         let collected = self.run_stages(context, &mut collector, &skipped);
         let finished = match collected {
             Ok(()) if context.cancelled.load(Ordering::Relaxed) => Err(Stopped::Failed(SyncError::Cancelled)),
@@ -243,7 +244,7 @@ impl Syncs {
         skipped: &Arc<Skipped>,
     ) -> Result<(), Stopped> {
         let threads = self.settings.threads.get();
-        let long = LongDocuments::new(threads);
+        let (long, in_flight) = (LongDocuments::new(threads), InsideInFlight::default());
         std::thread::scope(|scope| {
             let listed = self.office.list_for(context.job);
             collector.set_listed(listed.is_some());
@@ -251,17 +252,18 @@ impl Syncs {
             let (outcomes_to, outcomes) = sync_channel(GROUPS_WAITING_MAX);
             let walker = scope.spawn(move || list_documents(context, listed, skipped, entries_to));
             let entries = Arc::new(Mutex::new(entries));
-            let long = &long;
+            let (long, in_flight) = (&long, &in_flight);
             let at_work: Vec<_> = (0..threads).map(|_| long.at_work()).collect();
             for at_work in at_work {
-                let (entries, outcomes_to) = (Arc::clone(&entries), outcomes_to.clone());
+                let (entries, outcomes) = (Arc::clone(&entries), outcomes_to.clone());
+                let handover = Handover { outcomes, in_flight };
                 scope.spawn(move || {
-                    read_entries(context, self.reader(context, long), (long, at_work), &entries, &outcomes_to)
+                    read_entries(context, self.reader(context, long), (long, at_work), &entries, &handover);
                 });
             }
             // Only the readers may hold these ends of the channels, or a stage would wait for ever.
             drop((entries, outcomes_to));
-            let collected = collector.collect_all(outcomes);
+            let collected = collector.collect_all(outcomes, in_flight);
             let walked = walker.join().expect("the walk does not panic");
             collected?;
             walked.map_err(|source| SyncError::Root { path: context.job.path.clone(), source })?;

@@ -68,6 +68,7 @@ pub(crate) fn honest(message: PushUp) -> Option<PushDown> {
             committed_sequence: 0,
             index_digest: IndexDigest::default().to_bytes().to_vec(),
             window_bytes: WINDOW_BYTES,
+            ..Opened::default()
         }),
         PushUp::Batch(batch) => PushDown::Ack(Ack { committed_sequence: batch.sequence, ..Ack::default() }),
         PushUp::Seal(seal) => {

@@ -119,6 +119,11 @@ impl IndexWriter {
         self.uncommitted_bytes
     }
 
+    /// What documents inside of other documents may take of the quotas of their site.
+    pub fn inside_max(&self) -> super::SiteQuotas {
+        self.lease.indexes.config.quotas.inside()
+    }
+
     /// Sums over the batches of this push.
     pub fn counts(&self) -> Counts {
         self.counts

@@ -61,6 +61,46 @@ fn the_next_process_knows_every_remembered_document() {
     assert_eq!(cache.get(&repository, &path), None);
 }
 
+/// The documents inside of a document; none if not all of them are stored.
+fn stored_inside(
+    cache: &Cache,
+    repository: &RepositoryName,
+    path: &DocumentPath,
+    result: &MethodResult,
+) -> Option<Vec<(DocumentPath, StoredPart)>> {
+    let mut found = Vec::new();
+    let is_complete = cache.each_inside(repository, path, result, |path, part| {
+        found.push((path, part));
+        true
+    });
+    is_complete.then_some(found)
+}
+
+#[test]
+fn any_number_of_documents_inside_of_a_document_are_written_and_forgotten() {
+    let folder = tempfile::tempdir().unwrap();
+    let cache = Cache::open(folder.path()).unwrap();
+    let (repository, path) = (RepositoryName::main(), DocumentPath::new(b"a.zip").unwrap());
+    let method_id = MethodId([7; 16]);
+    let count = u32::try_from(2 * ROWS_PER_WRITE + 3).unwrap();
+    let name = |number: u32| DocumentPath::new(format!("a.zip!/{number}").as_bytes()).unwrap();
+    let many: Vec<_> = (0..count).map(|number| (name(number), part(u64::from(number)))).collect();
+    let container = StoredPart { state: DocumentState::Container, list: None, message_id_hash: None };
+    let result = MethodResult { method_id, own: container, inside: count, recognition: None };
+    let known = KnownDocument { results: vec![result.clone()], ..known() };
+    let change = Change { path: path.clone(), known: Some(known), inside: Some((method_id, many.clone())) };
+    cache.apply(&repository, &[change]);
+    assert_eq!(stored_inside(&cache, &repository, &path, &result), Some(many));
+    let mut handed_over = 0;
+    assert!(cache.each_inside(&repository, &path, &result, |_, _| {
+        handed_over += 1;
+        handed_over < 5
+    }));
+    assert_eq!(handed_over, 5);
+    cache.apply(&repository, &set(&path, None));
+    assert_eq!(cache.trees.inside.len(), 0);
+}
+
 #[test]
 fn the_documents_inside_of_a_document_are_stored_as_long_as_the_document() {
     let folder = tempfile::tempdir().unwrap();
@@ -76,15 +116,15 @@ fn the_documents_inside_of_a_document_are_stored_as_long_as_the_document() {
     let change = Change { path: path.clone(), known: Some(known.clone()), inside: Some((method_id, inside.clone())) };
     cache.apply(&repository, &[change]);
     assert_eq!(cache.get(&repository, &path), Some(known));
-    assert_eq!(cache.inside(&repository, &path, &result), Some(inside));
+    assert_eq!(stored_inside(&cache, &repository, &path, &result), Some(inside));
     let neighbour = DocumentPath::new(b"a.zi").unwrap();
-    assert_eq!(cache.inside(&repository, &neighbour, &result), None);
+    assert_eq!(stored_inside(&cache, &repository, &neighbour, &result), None);
     cache.rewrite(|location| Ok(ListMove::To(Location { offset: 40, ..location }))).unwrap();
-    let moved = cache.inside(&repository, &path, &result).unwrap();
+    let moved = stored_inside(&cache, &repository, &path, &result).unwrap();
     assert_eq!(moved[0].1.list.unwrap().1.offset, 40);
     assert_eq!(moved[1].1, failed);
     cache.rewrite(|_| Ok(ListMove::Gone)).unwrap();
-    assert_eq!(cache.inside(&repository, &path, &result), None);
+    assert_eq!(stored_inside(&cache, &repository, &path, &result), None);
     cache.apply(&repository, &set(&path, None));
     assert_eq!(cache.trees.inside.len(), 0);
 }
