@@ -184,6 +184,8 @@ pub(crate) struct PolicyEntry {
     pub(crate) term_vectors: bool,
     /// Scans that get fine chunks: `always`, `within-party-or-keyed` or `never`.
     pub(crate) fine: String,
+    /// The share of the chunks of a repository whose pieces scans across parties may have in a day.
+    pub(crate) fine_share_per_day: f64,
     /// If set, scans across parties may have no key.
     pub(crate) unkeyed_across_parties: bool,
     /// If set, a scan may read documents that an earlier one chose again, under another allowed method.
@@ -271,6 +273,7 @@ impl Default for PolicyEntry {
             plain_indexes: false,
             term_vectors: false,
             fine: "within-party-or-keyed".into(),
+            fine_share_per_day: 0.5,
             unkeyed_across_parties: false,
             refine: true,
             follow_symlinks: false,

@@ -23,6 +23,7 @@ mod kdd2009;
 mod machine;
 mod methods;
 mod page;
+mod pieces;
 mod relatives;
 mod rng;
 mod setting;

@@ -2,6 +2,7 @@
 //! and takes the memory, the open files and the disk of every process; what grows without an end shows.
 
 mod chart;
+mod hostile;
 mod sample;
 
 use std::collections::BTreeMap;
@@ -25,6 +26,8 @@ const COMPARED_EVERY: u64 = 10;
 pub struct Size {
     /// The number of sites.
     pub sites: u8,
+    /// Of them, those whose trees mean harm: the others are compared by text as well, and no result is held against a comparison.
+    pub hostile: u8,
     /// The number of samples.
     pub samples: u64,
     /// The time between two of them.
@@ -45,12 +48,26 @@ pub fn run(seed: u64, size: Size, out: &mut dyn std::io::Write) -> Result<Vec<Sa
         soak.scan(number)?;
         let sample = soak.sample();
         let _ = writeln!(out, "{sample}");
+        within_bounds(&sample)?;
         samples.push(sample);
         let next = due + size.interval;
         std::thread::sleep(next.saturating_sub(soak.began.elapsed()));
     }
     soak.end()?;
     Ok(samples)
+}
+
+/// Fails if a process ever had more memory than `docs/operations.md` says: a gibibyte for a worker, beside the processes that read
+/// text, and `MemoryMax` of its unit for the coordinator.
+fn within_bounds(sample: &Sample) -> Result<(), String> {
+    for (what, used, most) in
+        [("a worker", sample.workers, 1_u64 << 30), ("the coordinator", sample.coordinator, 8 << 30)]
+    {
+        if used.peak_bytes > most {
+            return Err(format!("{what} had {} bytes of memory, of {most}", used.peak_bytes));
+        }
+    }
+    Ok(())
 }
 
 /// A figure of a sample.
@@ -83,6 +100,7 @@ struct Soak {
     federation: Federation,
     dice: Dice,
     names: Vec<String>,
+    hostile: usize,
     began: Instant,
     scans: BTreeMap<i32, u64>,
     compared: u64,
@@ -100,6 +118,10 @@ impl Soak {
         for (name, files) in names.iter().zip(varied(&mut dice, names.len(), 12 * names.len())) {
             federation.add(name, &files);
         }
+        let hostile = usize::from(size.hostile);
+        for (site, name) in names.iter().take(hostile).enumerate() {
+            hostile::write(federation.site(name).folder(), site, 0);
+        }
         federation.sandbox.settle();
         for name in &names {
             federation.start(name);
@@ -107,12 +129,19 @@ impl Soak {
         for name in &names {
             wait_within(Duration::from_secs(120), "all are attached", || federation.member(name)["attached"] == true);
         }
-        Soak { federation, dice, names, began: Instant::now(), scans: BTreeMap::new(), compared: 0, documents: 0 }
+        let (scans, began) = (BTreeMap::new(), Instant::now());
+        Soak { federation, dice, names, hostile, began, scans, compared: 0, documents: 0 }
     }
 
     /// What people do to documents in a minute: some are edited, some are new, about as many go.
-    fn change(&mut self) {
-        for name in self.names.clone() {
+    fn change(&mut self, turn: u64) {
+        for (site, name) in self.names.iter().take(self.hostile).enumerate() {
+            // Each has its own time, so that there are scans without a change as well.
+            if turn.is_multiple_of(3 + site as u64) {
+                hostile::write(self.federation.site(name).folder(), site, turn);
+            }
+        }
+        for name in self.names[self.hostile..].to_vec() {
             if self.dice.below(3) != 0 {
                 continue;
             }
@@ -131,21 +160,27 @@ impl Soak {
     }
 
     fn scan(&mut self, number: u64) -> Result<(), String> {
-        self.change();
+        self.change(number);
         let repositories = self.names.iter().map(|name| format!("{name}/kb")).collect::<Vec<_>>().join(",");
-        let mut scan = self.federation.begin(&Federation::launching(&repositories, &[]));
-        if !scan.ends_within(Duration::from_secs(300)) {
-            return Err(format!("scan {number} takes longer than five minutes"));
+        let is_hostile = self.hostile > 0;
+        let view: &[&str] = if is_hostile && !number.is_multiple_of(2) { &["--view", "text"] } else { &[] };
+        let mut scan = self.federation.begin(&Federation::launching(&repositories, view));
+        if !scan.ends_within(Duration::from_secs(600)) {
+            return Err(format!("scan {number} takes longer than ten minutes"));
         }
         let run = scan.ended();
         *self.scans.entry(run.code.unwrap_or(-1)).or_default() += 1;
-        if run.code != Some(0) {
+        // What hostile sites have is named as not read; the scan itself is complete.
+        if run.code != Some(0) && !(is_hostile && run.code == Some(3)) {
             return Err(format!("scan {number} is not complete: {run:?}"));
         }
-        let report = run.report();
+        let report = run.json();
+        if report["scan"]["status"] != "complete" {
+            return Err(format!("scan {number} is {}: {}", report["scan"]["status"], report["scan"]["missing"]));
+        }
         self.documents =
             report["sites"].as_array().into_iter().flatten().filter_map(|row| row["documents"].as_u64()).sum();
-        if number.is_multiple_of(COMPARED_EVERY) {
+        if number.is_multiple_of(COMPARED_EVERY) && !is_hostile {
             self.compared += 1;
             if comparable(&report) != comparable(&self.federation.expected_of(&self.names, &[])) {
                 return Err(format!("scan {number} differs from a comparison of the same folders"));

@@ -40,6 +40,8 @@ pub struct Policy {
     pub term_vectors: bool,
     /// The scans that get fine chunks; sketches of contents are sent by it, too ([`Policy::allows_sketches`]).
     pub fine: FinePolicy,
+    /// The share of the chunks of an index that scans across parties may have cut again in a day, above 0 and at most 1.
+    pub fine_share_per_day: f64,
     /// If set, all sites of the federation belong to one party. Otherwise every scan counts as one across parties, whatever the
     /// coordinator says of it.
     pub one_party: bool,
@@ -123,6 +125,7 @@ impl Policy {
             plain_indexes: true,
             term_vectors: true,
             fine: FinePolicy::Always,
+            fine_share_per_day: 1.0,
             one_party: true,
             sketches: true,
             unkeyed_across_parties: true,
@@ -246,6 +249,11 @@ impl Policy {
             FinePolicy::Never => false,
         };
         if allowed { Ok(()) } else { Err(format!("policy.fine is {}, the scan asks for {asked}", self.fine)) }
+    }
+
+    /// The share of the chunks of an index that a scan may have cut again in a day: all of them within a party.
+    pub(crate) fn fine_share(&self, across_parties: bool) -> f64 {
+        if self.one_party && !across_parties { 1.0 } else { self.fine_share_per_day }
     }
 
     /// True if sketches of contents are sent: where fine chunks may be as well. It does not depend on a scan, because an index serves
@@ -431,6 +439,13 @@ mod tests {
         let vectors = Method::parse("fuzzy", View::Raw, None, "").unwrap().verifier().unwrap();
         let refusal = site.check(&RepositoryName::main(), &vectors, true, false).unwrap_err();
         assert!(refusal.contains("policy.term_vectors is false") && refusal.ends_with(why), "{refusal}");
+    }
+
+    #[test]
+    fn within_a_party_a_day_has_all_chunks() {
+        let site = |one_party| Policy { one_party, fine_share_per_day: 0.25, ..policy() };
+        let shares = [true, false].map(|one_party| [false, true].map(|across| site(one_party).fine_share(across)));
+        assert_eq!(shares, [[1.0, 0.25], [0.25, 0.25]]);
     }
 
     #[test]

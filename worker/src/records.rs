@@ -6,9 +6,11 @@
 //! - [`texts`]: extracted text, under a [`text_key::TextKey`].
 //! - [`cache`]: what is remembered of every document, and the places of its lists and texts.
 //! - [`sent_state`]: what was sent of every index.
+//! - [`answers`]: how many answers about contents a coordinator has had today.
 //! - [`compaction`]: removes lists that the cache does not refer to.
 //! - [`store`]: all of the above, open.
 
+pub(crate) mod answers;
 pub(crate) mod cache;
 pub(crate) mod compaction;
 pub(crate) mod file_hashes;

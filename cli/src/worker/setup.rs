@@ -182,6 +182,11 @@ fn policy(entry: &PolicyEntry) -> Result<Policy, (&'static str, String)> {
     if !(entry.share_of_time > 0.0 && entry.share_of_time <= 1.0) {
         return Err(("share_of_time", format!("`{}` is not above 0 and at most 1", entry.share_of_time)));
     }
+    if !(entry.fine_share_per_day > 0.0 && entry.fine_share_per_day <= 1.0) {
+        let problem =
+            format!("`{}` is not above 0 and at most 1; `fine = \"never\"` gives none", entry.fine_share_per_day);
+        return Err(("fine_share_per_day", problem));
+    }
     let speed = Some(&entry.read_bytes_per_second).filter(|text| !text.is_empty());
     let speed = speed.map(|text| size(text)).transpose().map_err(at("read_bytes_per_second"))?;
     if speed == Some(0) {
@@ -215,6 +220,7 @@ fn policy(entry: &PolicyEntry) -> Result<Policy, (&'static str, String)> {
             .collect::<Result<_, _>>()
             .map_err(at("file_hashes"))?,
         fine: entry.fine.parse().map_err(|error| ("fine", format!("{error}")))?,
+        fine_share_per_day: entry.fine_share_per_day,
         one_party: false,
         sketches: true,
         unkeyed_across_parties: entry.unkeyed_across_parties,

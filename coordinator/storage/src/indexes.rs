@@ -66,16 +66,16 @@ pub struct SiteQuotas {
 }
 
 impl SiteQuotas {
-    /// The part of the quotas that documents inside of other documents may have in one index: a half, and never nothing. The files
-    /// themselves have the other half, and a few small archives cannot take it from them.
+    /// The part of the quotas that documents inside of other documents may have in one index: a third, and never nothing. A segment has at most twice
+    /// what is live in it, and a push may bring as much again: so archives whose members change each time do not exceed a quota either.
     #[must_use]
     pub fn inside(&self) -> SiteQuotas {
-        let half = |quota: Option<u64>| quota.map(|quota| quota.div_ceil(2));
+        let third = |quota: Option<u64>| quota.map(|quota| quota.div_ceil(3));
         SiteQuotas {
-            bytes: half(self.bytes),
-            documents: half(self.documents),
-            contents: half(self.contents),
-            name_bytes: half(self.name_bytes),
+            bytes: third(self.bytes),
+            documents: third(self.documents),
+            contents: third(self.contents),
+            name_bytes: third(self.name_bytes),
         }
     }
 }

@@ -1,14 +1,15 @@
 //! Fine chunks with AVX-512: the values of 64 positions at a time, and the tags of eight fine chunks.
 //!
-//! A value is three look-ups, each in a table of 256 words of four bytes. The tables are in registers, as four planes of 256 bytes: an
-//! instruction looks 64 bytes up in half a plane. What the three tables give is joined plane by plane, and woven into words then.
+//! The bytes of 64 positions, those before them and those before these are woven into words, and eight words are hashed side by side.
 //!
 //! Registers go through loops and functions that are declared for the instructions, never through a closure: what calls it would
 //! pass them through the memory.
 
 use std::arch::x86_64::*;
 
-use super::{ALL_BYTES, END_BITS, END_BYTES, END_MASK, FINE_BYTES_MAX, FineChunk, RADIUS, low_word, words};
+use super::{
+    ALL_BYTES, END_BITS, END_BYTES, END_MASK, FINE_BYTES_MAX, FineChunk, RADIUS, Sips, WINDOW_BYTES, low_word, words,
+};
 use crate::sip::SipHash;
 use crate::x86::{Avx512Vbmi2, load_8_long, load_64, load_bytes, load_words, store_words};
 
@@ -26,50 +27,33 @@ const HELD_MOST: usize = 4 * LANES;
 
 type Register = __m512i;
 
-/// A table of values byte by byte: byte p of all words is plane p, in four quarters.
-#[derive(Clone)]
-#[repr(align(64))]
-struct Planes([[[u8; 64]; 4]; 4]);
-
-/// The tables of a cutter, and the proof that this processor can use them.
-#[derive(Clone)]
-pub(super) struct Wide {
-    proof: Avx512Vbmi2,
-    tables: Box<[Planes; 3]>,
-}
+/// The proof that this processor can use the instructions.
+#[derive(Clone, Copy)]
+pub(super) struct Wide(Avx512Vbmi2);
 
 impl Wide {
     /// Nothing if the processor does not have the instructions.
-    pub(super) fn of(table: &[[i32; 256]; 3]) -> Option<Wide> {
-        let planes = |table: &[i32; 256]| {
-            let mut planes = Planes([[[0; 64]; 4]; 4]);
-            for (byte, word) in table.iter().enumerate() {
-                for (plane, value) in planes.0.iter_mut().zip(word.to_le_bytes()) {
-                    plane[byte / 64][byte % 64] = value;
-                }
-            }
-            planes
-        };
-        Some(Wide { proof: Avx512Vbmi2::detect()?, tables: Box::new(table.each_ref().map(planes)) })
+    pub(super) fn detect() -> Option<Wide> {
+        Avx512Vbmi2::detect().map(Wide)
     }
 
     /// Cuts a chunk and hands every fine chunk, in order, to `each`.
     #[expect(unsafe_code, reason = "the proof is that the processor has the instructions")]
-    pub(super) fn cut(&self, sips: &[SipHash; 3], chunk: &[u8], each: impl FnMut(FineChunk)) {
-        let Wide { proof: Avx512Vbmi2 { .. }, tables } = self;
-        unsafe { cut(tables, sips, chunk, each) }
+    pub(super) fn cut(self, sips: &Sips, chunk: &[u8], each: impl FnMut(FineChunk)) {
+        let Wide(Avx512Vbmi2 { .. }) = self;
+        unsafe { cut(sips, chunk, each) }
     }
 }
 
 #[target_feature(enable = "avx512f,avx512bw,avx512dq,avx512vbmi,avx512vbmi2,bmi2,popcnt")]
-fn cut(tables: &[Planes; 3], sips: &[SipHash; 3], chunk: &[u8], each: impl FnMut(FineChunk)) {
-    let mut pieces = Pieces::new(chunk, sips, each);
+fn cut(sips: &Sips, chunk: &[u8], each: impl FnMut(FineChunk)) {
+    let mut pieces = Pieces::new(chunk, &sips.tags, each);
     let mut values = Values([i32::MAX; WORDS + GROUP + STEP]);
-    values.follow(tables, chunk, 0, GROUP);
+    values.follow(&sips.cuts, chunk, 0, GROUP);
     for start in (0..chunk.len()).step_by(GROUP) {
         values.shift();
         for step in (STEP..=GROUP).step_by(STEP) {
-            values.follow(tables, chunk, start + step, step);
+            values.follow(&sips.cuts, chunk, start + step, step);
         }
         for step in (0..GROUP.min(chunk.len() - start)).step_by(STEP) {
             let mut least = values.least(step);
@@ -97,7 +81,7 @@ impl Values {
     /// Sets the values of the step that begins at this place of the chunk and of the group.
     #[inline]
     #[target_feature(enable = "avx512f,avx512bw,avx512dq,avx512vbmi,avx512vbmi2,bmi2,popcnt")]
-    fn follow(&mut self, tables: &[Planes; 3], chunk: &[u8], start: usize, step: usize) {
+    fn follow(&mut self, cuts: &SipHash, chunk: &[u8], start: usize, step: usize) {
         let own = self.0[WORDS + step..][..STEP].as_chunks_mut().0;
         let Some(rest) = chunk.get(start..).filter(|rest| !rest.is_empty()) else {
             own.iter_mut().for_each(|words: &mut [i32; WORDS]| words.fill(i32::MAX));
@@ -114,7 +98,7 @@ impl Values {
         } else {
             [load_bytes(rest), load_bytes(&chunk[start - 1..]), load_bytes(&chunk[start - 2..])]
         };
-        let mut values = woven(planes(tables, &bytes));
+        let mut values = hashed(cuts, windows(&bytes));
         if rest.len() < STEP {
             let there = u64::MAX >> (STEP - rest.len());
             for (number, words) in values.iter_mut().enumerate() {
@@ -153,30 +137,27 @@ impl Values {
     }
 }
 
-/// The values of 64 positions, plane by plane: of the byte of each position, of the one before it, and of the one before that.
+/// The values of 64 positions, by their windows.
 #[inline]
 #[target_feature(enable = "avx512f,avx512bw,avx512dq,avx512vbmi,avx512vbmi2,bmi2,popcnt")]
-fn planes(tables: &[Planes; 3], bytes: &[Register; 3]) -> [Register; 4] {
-    let mut planes = [_mm512_setzero_si512(); 4];
-    for (table, bytes) in tables.iter().zip(bytes) {
-        let is_upper = _mm512_movepi8_mask(*bytes);
-        for (plane, quarters) in planes.iter_mut().zip(&table.0) {
-            let [first, second, third, fourth] = quarters.each_ref();
-            let mut found = _mm512_permutex2var_epi8(load_64(first), *bytes, load_64(second));
-            if is_upper != 0 {
-                let upper = _mm512_permutex2var_epi8(load_64(third), *bytes, load_64(fourth));
-                found = _mm512_mask_blend_epi8(is_upper, found, upper);
-            }
-            *plane = _mm512_xor_si512(*plane, found);
-        }
+fn hashed(cuts: &SipHash, windows: [Register; 4]) -> [Register; 4] {
+    let length = splat(WINDOW_BYTES << 56);
+    let mut values = windows;
+    for words in &mut values {
+        let (low, high) = (_mm512_castsi512_si256(*words), _mm512_extracti64x4_epi64::<1>(*words));
+        let low = sip(cuts, [or(_mm512_cvtepu32_epi64(low), length)]);
+        let high = sip(cuts, [or(_mm512_cvtepu32_epi64(high), length)]);
+        let low = _mm512_castsi256_si512(_mm512_cvtepi64_epi32(low));
+        *words = _mm512_inserti64x4::<1>(low, _mm512_cvtepi64_epi32(high));
     }
-    planes
+    values
 }
 
-/// Words out of planes, in the order of positions.
+/// The windows of 64 positions, a word of four bytes each: the byte of the position, the one before it, and the one before that.
 #[inline]
 #[target_feature(enable = "avx512f,avx512bw,avx512dq,avx512vbmi,avx512vbmi2,bmi2,popcnt")]
-fn woven([a, b, c, d]: [Register; 4]) -> [Register; 4] {
+fn windows([a, b, c]: &[Register; 3]) -> [Register; 4] {
+    let (a, b, c, d) = (*a, *b, *c, _mm512_setzero_si512());
     let (low, high) = (_mm512_unpacklo_epi8(a, b), _mm512_unpackhi_epi8(a, b));
     let (low_upper, high_upper) = (_mm512_unpacklo_epi8(c, d), _mm512_unpackhi_epi8(c, d));
     // Each has four positions of each quarter of a register.

@@ -1,5 +1,5 @@
 //! Runs a soak of twenty sites: `soak PICTURE.svg`. `COGNATE_SOAK_MINUTES` is its length, 60 by default, `COGNATE_SOAK_SITES` the number
-//! of sites, `COGNATE_SEED` its seed. It prints a line a minute, and ends with 1 if a scan fails or something grows without an end.
+//! of sites, `COGNATE_SOAK_HOSTILE` that of hostile ones among them, `COGNATE_SEED` its seed. It prints a line a minute, and ends with 1 if a scan fails or something grows without an end.
 
 use std::process::ExitCode;
 use std::time::Duration;
@@ -18,7 +18,8 @@ fn main() -> ExitCode {
     };
     let (seed, minutes) = (number("COGNATE_SEED", 1), number("COGNATE_SOAK_MINUTES", 60));
     let sites = u8::try_from(number("COGNATE_SOAK_SITES", 20)).unwrap_or(20);
-    let size = Size { sites, samples: minutes, interval: Duration::from_secs(60), keep_scans: "15m" };
+    let hostile = u8::try_from(number("COGNATE_SOAK_HOSTILE", 0)).unwrap_or(0);
+    let size = Size { sites, hostile, samples: minutes, interval: Duration::from_secs(60), keep_scans: "15m" };
     println!("seed {seed}, {sites} sites, {minutes} minutes");
     let samples = match run(seed, size, &mut std::io::stdout()) {
         Ok(samples) => samples,

@@ -10,6 +10,8 @@ use crate::sandbox::names;
 pub struct Use {
     /// Memory that is resident, in bytes.
     pub memory_bytes: u64,
+    /// The most memory that one of the processes ever had resident, in bytes.
+    pub peak_bytes: u64,
     /// Descriptors.
     pub open_files: u64,
     /// Bytes of the files of its state.
@@ -20,16 +22,18 @@ impl Use {
     /// What a process with this state uses now; nothing where it has ended.
     pub fn of(id: i32, state: &Path) -> Use {
         let status = std::fs::read_to_string(format!("/proc/{id}/status")).unwrap_or_default();
-        let kibibytes = status
-            .lines()
-            .find_map(|line| line.strip_prefix("VmRSS:")?.trim().strip_suffix(" kB")?.trim().parse().ok());
+        let bytes = |key: &str| {
+            let kibibytes = |line: &str| line.strip_prefix(key)?.trim().strip_suffix(" kB")?.trim().parse::<u64>().ok();
+            status.lines().find_map(kibibytes).unwrap_or_default() << 10
+        };
         let open_files = std::fs::read_dir(format!("/proc/{id}/fd")).map_or(0, |entries| entries.count() as u64);
-        Use { memory_bytes: kibibytes.unwrap_or(0_u64) << 10, open_files, disk_bytes: disk_bytes(state) }
+        Use { memory_bytes: bytes("VmRSS:"), peak_bytes: bytes("VmHWM:"), open_files, disk_bytes: disk_bytes(state) }
     }
 
     /// Adds what another uses.
     pub fn add(&mut self, other: &Use) {
         self.memory_bytes += other.memory_bytes;
+        self.peak_bytes = self.peak_bytes.max(other.peak_bytes);
         self.open_files += other.open_files;
         self.disk_bytes += other.disk_bytes;
     }
@@ -72,8 +76,12 @@ impl fmt::Display for Sample {
             self.seconds, self.scans, self.compared, self.documents
         )?;
         for (name, used) in [("coordinator", &self.coordinator), ("workers", &self.workers)] {
-            let (memory, disk) = (megabytes(used.memory_bytes), megabytes(used.disk_bytes));
-            write!(f, "  {name}: {memory:.1} MB, {} files, {disk:.1} MB on disk", used.open_files)?;
+            let [memory, peak, disk] = [used.memory_bytes, used.peak_bytes, used.disk_bytes].map(megabytes);
+            write!(
+                f,
+                "  {name}: {memory:.1} MB, one at most {peak:.1}, {} files, {disk:.1} MB on disk",
+                used.open_files
+            )?;
         }
         Ok(())
     }

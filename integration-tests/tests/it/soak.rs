@@ -6,7 +6,7 @@ use cognate_integration_tests::soak::{Size, draw, run};
 
 #[test]
 fn a_short_soak_counts_what_processes_use_and_ends_with_whole_records() {
-    let size = Size { sites: 6, samples: 3, interval: Duration::from_millis(1), keep_scans: "15m" };
+    let size = Size { sites: 6, hostile: 0, samples: 3, interval: Duration::from_millis(1), keep_scans: "15m" };
     let mut lines = Vec::new();
     let samples = run(1301, size, &mut lines).unwrap();
     for sample in &samples {

@@ -16,13 +16,14 @@ use cognate_proto::path::DocumentPath;
 
 use self::known::{Change, KnownDocument, LastSync, ListMove, MethodResult, StoredPart};
 use self::open::Trees;
-use self::rows::{Family, Key, ListSize, Value};
+use self::rows::{Family, Key, ListSize, PARTS_PER_ROW, Parts, Value};
 use super::lists::Location;
 use super::text_key::TextKey;
 use crate::error::SiteError;
 
-/// Number of rows that one write changes when many rows change.
+/// Number of rows that one write changes when many rows change, and the bytes of their values.
 const ROWS_PER_WRITE: usize = 4096;
+const BYTES_PER_WRITE: usize = 1 << 20;
 
 /// The open cache.
 pub(crate) struct Cache {
@@ -56,11 +57,13 @@ impl Cache {
             return true;
         }
         for row in self.trees.inside.scan_prefix(Key::inside_of(repository, path, result.method_id)) {
-            let part = row.ok().and_then(|(_, value)| Value::from_bytes(&value));
-            let (Some((path, part)), Some(after)) = (part, left.checked_sub(1)) else { return false };
-            left = after;
-            if !each(path, part) {
-                return true;
+            let Some(Parts(parts)) = row.ok().and_then(|(_, value)| Value::from_bytes(&value)) else { return false };
+            for (path, part) in parts {
+                let Some(after) = left.checked_sub(1) else { return false };
+                left = after;
+                if !each(path, part) {
+                    return true;
+                }
             }
         }
         left == 0
@@ -92,9 +95,9 @@ impl Cache {
                 }
             }
             if let Some((method_id, parts)) = inside {
-                for (number, part) in (0u32..).zip(parts) {
+                for (number, parts) in (0u32..).zip(parts.chunks(PARTS_PER_ROW)) {
                     let key = Key::Inside(repository.clone(), path.clone(), *method_id, number);
-                    rows.change(key.to_bytes(), Some(part.to_bytes()))?;
+                    rows.change(key.to_bytes(), Some(Parts(parts.to_vec()).to_bytes()))?;
                 }
             }
         }
@@ -122,14 +125,16 @@ impl Cache {
     /// Calls `each` for the place of every list and writes the new places. Rows that cannot be read are removed.
     pub(crate) fn rewrite(&self, mut each: impl FnMut(Location) -> io::Result<ListMove>) -> io::Result<()> {
         rewrite_tree(&self.trees.inside, |value| {
-            let Some((path, mut part)) = <(DocumentPath, StoredPart)>::from_bytes(value) else {
-                return Ok(RowChange::Remove);
-            };
-            Ok(match move_list(&mut part, &mut each)? {
-                Some(true) => RowChange::To((path, part).to_bytes()),
-                Some(false) => RowChange::Keep,
-                None => RowChange::Remove,
-            })
+            let Some(mut parts) = Parts::from_bytes(value) else { return Ok(RowChange::Remove) };
+            let mut has_moved = false;
+            for (_, part) in &mut parts.0 {
+                match move_list(part, &mut each)? {
+                    Some(moved) => has_moved |= moved,
+                    // Without one of them, the document is read again.
+                    None => return Ok(RowChange::Remove),
+                }
+            }
+            Ok(if has_moved { RowChange::To(parts.to_bytes()) } else { RowChange::Keep })
         })?;
         rewrite_tree(&self.trees.documents, |value| {
             let Some(mut known) = KnownDocument::from_bytes(value) else { return Ok(RowChange::Remove) };
@@ -250,21 +255,23 @@ struct Rows<'a> {
     tree: &'a sled::Tree,
     batch: sled::Batch,
     changed: usize,
+    bytes: usize,
 }
 
 impl Rows<'_> {
     fn of(tree: &sled::Tree) -> Rows<'_> {
-        Rows { tree, batch: sled::Batch::default(), changed: 0 }
+        Rows { tree, batch: sled::Batch::default(), changed: 0, bytes: 0 }
     }
 
     /// Sets a row to a value, or removes it.
     fn change(&mut self, key: impl Into<sled::IVec>, value: Option<Vec<u8>>) -> sled::Result<()> {
+        self.changed += 1;
+        self.bytes += value.as_ref().map_or(0, Vec::len);
         match value {
             Some(value) => self.batch.insert(key, value),
             None => self.batch.remove(key),
         }
-        self.changed += 1;
-        if self.changed.is_multiple_of(ROWS_PER_WRITE) { self.write() } else { Ok(()) }
+        if self.changed >= ROWS_PER_WRITE || self.bytes >= BYTES_PER_WRITE { self.write() } else { Ok(()) }
     }
 
     fn finish(mut self) -> sled::Result<()> {
@@ -272,6 +279,7 @@ impl Rows<'_> {
     }
 
     fn write(&mut self) -> sled::Result<()> {
+        (self.changed, self.bytes) = (0, 0);
         self.tree.apply_batch(std::mem::take(&mut self.batch))
     }
 }

@@ -47,14 +47,21 @@ pub(crate) struct SentFiles {
     firsts: Vec<bool>,
     /// The document at which the next query begins, and its number: the last one that queries have found without beginning again at the first.
     next: Option<(DocumentPath, usize)>,
+    /// Chunks of all contents.
+    chunks: u64,
 }
 
 impl SentFiles {
-    fn of(mut documents: Documents) -> SentFiles {
+    fn of(mut documents: Documents, chunks: u64) -> SentFiles {
         documents.settle();
         let mut seen = foldhash::HashSet::with_capacity(documents.len());
         let firsts = documents.iter().map(|(_, document)| document.content.is_some_and(|content| seen.insert(content)));
-        SentFiles { firsts: firsts.collect(), documents, next: None }
+        SentFiles { firsts: firsts.collect(), documents, next: None, chunks }
+    }
+
+    /// The number of chunks of all contents that were sent.
+    pub(crate) fn chunks(&self) -> u64 {
+        self.chunks
     }
 
     /// The first document, by its path, of each of these contents that some document has. Queries that follow each other ask for contents in the order
@@ -136,8 +143,9 @@ impl SentState {
     /// Its documents, to look for contents.
     pub(crate) fn into_sent_files(self) -> SentFiles {
         let SentState { documents, contents, .. } = self;
+        let chunks = contents.values().map(|numbers| numbers.chunk_count).sum();
         drop(contents);
-        SentFiles::of(documents)
+        SentFiles::of(documents, chunks)
     }
 
     /// A document for each content of a sync without a log.

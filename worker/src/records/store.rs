@@ -163,17 +163,34 @@ impl Records {
             let path = |digest: &ContentDigest| Some((*digest, held.files.get(digest)?.clone()));
             return Ok(contents.iter().filter_map(path).collect());
         }
-        let known = self.sent_files().remove(&index);
-        let mut files = match known {
-            Some((files, _)) => files,
-            None => self.read_sent_state(repository, method_id)?.map(SentState::into_sent_files).unwrap_or_default(),
-        };
+        let mut files = self.take_sent_files(&index)?;
         let found = files.find(contents);
+        self.put_sent_files(index, files);
+        Ok(found)
+    }
+
+    /// The number of chunks of all contents that were sent of an index, if the site remembers them.
+    pub(crate) fn index_chunks(&self, repository: &RepositoryName, method_id: MethodId) -> Result<u64, SyncError> {
+        let index = (repository.clone(), method_id);
+        let files = self.take_sent_files(&index)?;
+        let chunks = files.chunks();
+        self.put_sent_files(index, files);
+        Ok(chunks)
+    }
+
+    fn take_sent_files(&self, index: &(RepositoryName, MethodId)) -> Result<SentFiles, SyncError> {
+        let known = self.sent_files().remove(index);
+        Ok(match known {
+            Some((files, _)) => files,
+            None => self.read_sent_state(&index.0, index.1)?.map(SentState::into_sent_files).unwrap_or_default(),
+        })
+    }
+
+    fn put_sent_files(&self, index: (RepositoryName, MethodId), files: SentFiles) {
         let mut all = self.sent_files();
         all.insert(index, (files, Instant::now()));
         // Those of other indexes, after the last query of a scan about them.
         all.retain(|_, (_, asked)| asked.elapsed() < UNASKED_MAX);
-        Ok(found)
     }
 
     /// Forgets the documents that are kept between queries; at a site that remembers nothing there are none.

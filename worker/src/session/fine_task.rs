@@ -49,6 +49,7 @@ pub(super) async fn run_fine_query(task: Task, query: FineQuery) -> TaskEnd {
 async fn cut(task: &Task, query: FineQuery) -> Result<FineChunks, SyncError> {
     let (site, cancelled) = (&task.site, &task.link.cancelled);
     let (number, contents, chunks) = (query.query, query.contents, query.chunks);
+    let share = site.offer.policy.fine_share(query.across_parties);
     let job = Arc::new(site.offer.check_fine(query)?);
     if tokio::time::timeout(OPEN_MAX, site.pace.open()).await.is_err() {
         return Err(SyncError::Assignment("the site is paused, or outside of its hours".to_owned()));
@@ -63,7 +64,7 @@ async fn cut(task: &Task, query: FineQuery) -> Result<FineChunks, SyncError> {
         // The thread holds its turn until it has really ended, even if nothing waits for it any more.
         let _turn = turn;
         let _query = ContentQuery::begin(&site);
-        site.syncs.fine_chunks(&job, choice, &link.cancelled)
+        site.syncs.fine_chunks(&job, choice, share, &link.cancelled)
     });
     cutting.await.unwrap_or(Err(SyncError::Crashed))
 }

@@ -12,6 +12,7 @@ use crate::config::SiteConfig;
 use crate::documents::extraction::ReaderProcesses;
 use crate::error::SiteError;
 use crate::pace::Pace;
+use crate::records::answers::Answers;
 use crate::records::store::Records;
 use crate::sync::hash_search::HashSearch;
 use crate::sync::office::OfficeLists;
@@ -56,6 +57,7 @@ impl Site {
                 records: Arc::clone(&records),
             },
             syncs: Syncs {
+                answers: is_daemon.then(|| Answers::open(&config.state_dir, config.clock)),
                 office: OfficeLists::default(),
                 records: Arc::clone(&records),
                 pace: Arc::clone(&pace),

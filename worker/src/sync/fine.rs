@@ -24,6 +24,7 @@ use crate::documents::reader::Reader;
 use crate::documents::root::Root;
 use crate::documents::tools::Tools;
 use crate::error::SyncError;
+use crate::records::answers::ChunkLimit;
 use crate::records::cache::Cache;
 
 /// The fine chunks of a choice.
@@ -55,13 +56,19 @@ struct Shared<'a> {
 }
 
 impl Syncs {
-    /// Cuts chosen chunks of a repository again. Blocks.
+    /// Cuts chosen chunks of a repository again, if they are not more than this share of its chunks in a day. Blocks.
     pub(crate) fn fine_chunks(
         &self,
         job: &Job,
         choice: FineChoice,
+        share: f64,
         cancelled: &AtomicBool,
     ) -> Result<FineChunks, SyncError> {
+        if let Some(answers) = &self.answers {
+            let in_index = self.records.index_chunks(&job.repository, job.method_id)?;
+            let tags: Vec<Tag> = choice.tags().collect();
+            answers.take_chunks(&job.repository, job.method_id, ChunkLimit { share, in_index }, &tags)?;
+        }
         let root = Root::open(&job.path, job.follow_symlinks, &job.own_files)
             .map_err(|source| SyncError::Root { path: job.path.clone(), source })?;
         let cache = self.records.cache()?;

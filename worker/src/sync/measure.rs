@@ -36,6 +36,9 @@ impl Syncs {
         cancelled: &AtomicBool,
     ) -> Result<Measured, SyncError> {
         let Some(first) = jobs.first() else { return Ok(Measured { pairs: Vec::new(), read_bytes: 0 }) };
+        if let Some(answers) = &self.answers {
+            answers.take_pairs(pairs.len())?;
+        }
         let wanted: HashSet<ContentDigest> = pairs.iter().flatten().copied().collect();
         let collector = Collector::new(first.method.fingerprinter(&self.settings.key), wanted);
         let collector = Arc::new(Mutex::new(collector));

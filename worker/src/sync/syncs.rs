@@ -35,6 +35,7 @@ use crate::error::SyncError;
 use crate::pace::Pace;
 use crate::policy::Times;
 use crate::random::fresh_epoch;
+use crate::records::answers::Answers;
 use crate::records::cache::Cache;
 use crate::records::compaction::compact;
 use crate::records::sent_state::{IndexUpload, SentState};
@@ -76,6 +77,8 @@ pub(crate) struct Syncs {
     pub(crate) settings: SyncSettings,
     /// The office files that the last sync of bytes found.
     pub(crate) office: OfficeLists,
+    /// The answers that the coordinator has had today; none where it is the same process.
+    pub(crate) answers: Option<Answers>,
 }
 
 /// The reason why an attempt did not succeed.

@@ -110,6 +110,22 @@ async fn a_site_measures_pairs_that_it_has_sent_and_answers_with_counts() {
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_coordinator_that_asks_on_and_on_is_refused_by_what_the_site_itself_has_counted() {
+    let mut running = Running::start(Script::sending(vec![]), Policy::everything());
+    assert_eq!(running.assign(assignment(5)).await.failure, "");
+    let pairs = [content(3), content(11)].repeat(64);
+    let mut answered = 0;
+    for query in 1..=40 {
+        running.send(AttachDown::MeasureQuery(MeasureQuery { query, ..measuring(&pairs) }));
+        let answer = tokio::time::timeout(Duration::from_secs(30), running.measured.recv()).await.unwrap().unwrap();
+        answered += answer.pairs.len();
+        assert_eq!((answer.refused, answer.failure.contains("were measured exactly today")), (query > 32, query > 32));
+    }
+    assert_eq!(answered, 32 * 64);
+    running.stop().await.1.unwrap();
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn a_site_that_remembers_nothing_else_knows_where_the_contents_of_its_last_sync_are() {
     let fill = |root: &std::path::Path| write_documents(root, 0..20);
     let mut running = Running::start_as(Script::sending(vec![]), Policy::everything(), false, fill);

@@ -37,10 +37,10 @@ fn mailbox(messages: std::ops::Range<u32>) -> Vec<u8> {
 }
 
 #[test]
-fn files_that_hold_more_documents_than_half_the_quota_are_named_and_all_others_are_compared() {
-    let mut federation = configured(5406, "site_documents = 400\n");
+fn files_that_hold_more_documents_than_a_third_of_the_quota_are_named_and_all_others_are_compared() {
+    let mut federation = configured(5406, "site_documents = 600\n");
     let mut files = documents(60);
-    // A half is 200: the two with the fewest fit, the others do not, and of those one alone would.
+    // A third is 200: the two with the fewest fit, the others do not, and of those one alone would.
     for (number, messages) in [(1, 40), (2, 150), (3, 60), (4, 195), (5, 1000)] {
         files.insert(format!("box {number}.mbox"), mailbox(number * 10_000..number * 10_000 + messages));
     }

@@ -47,8 +47,8 @@ pub(super) enum Key {
     /// Family `documents`, one per path, from the first sync that read the document until a sync finds it removed.
     /// Key: repository, 0, path. Value: [`KnownDocument`].
     Document(RepositoryName, DocumentPath),
-    /// Family `inside`, one per document inside of a document and method; lives as long as the method's result.
-    /// Key: repository, 0, path of the outer document, 0, method id (16), number (u32). Value: path and [`StoredPart`].
+    /// Family `inside`, one for each [`PARTS_PER_ROW`] documents inside of a document under a method; lives as long as the method's result.
+    /// Key: repository, 0, path of the outer document, 0, method id (16), number of the row (u32). Value: [`Parts`].
     Inside(RepositoryName, DocumentPath, MethodId, u32),
     /// Family `texts`, one per extraction, until the file that holds the text is removed.
     /// Key: text key (16). Value: [`Location`].
@@ -267,15 +267,33 @@ fn candidate(number: u32) -> Option<Candidate> {
     all.into_iter().find(|candidate| *candidate as u32 + 1 == number)
 }
 
-/// A document inside of another, with its full path.
-impl Value for (DocumentPath, StoredPart) {
+/// Documents inside of another that a row has. A row for each would be an update of a page of the database each, which stays in memory
+/// until the page is written: a hundred thousand of them took some hundred megabytes.
+pub(super) const PARTS_PER_ROW: usize = 64;
+
+/// Documents inside of another that follow each other, with their full paths.
+#[derive(Clone, PartialEq, Debug)]
+pub(super) struct Parts(pub(super) Vec<(DocumentPath, StoredPart)>);
+
+#[derive(Clone, PartialEq, prost::Message)]
+struct PartsRow {
+    #[prost(message, repeated, tag = "1")]
+    parts: Vec<PartRow>,
+}
+
+impl Value for Parts {
     fn to_bytes(&self) -> Vec<u8> {
-        PartRow { path: self.0.as_bytes().to_vec(), ..PartRow::from(&self.1) }.encode_to_vec()
+        let row = |(path, part): &(DocumentPath, StoredPart)| PartRow {
+            path: path.as_bytes().to_vec(),
+            ..PartRow::from(part)
+        };
+        PartsRow { parts: self.0.iter().map(row).collect() }.encode_to_vec()
     }
 
-    fn from_bytes(bytes: &[u8]) -> Option<(DocumentPath, StoredPart)> {
-        let row = PartRow::decode(bytes).ok()?;
-        Some((DocumentPath::new(&row.path).ok()?, row.part()?))
+    fn from_bytes(bytes: &[u8]) -> Option<Parts> {
+        let part = |row: PartRow| Some((DocumentPath::new(&row.path).ok()?, row.part()?));
+        let parts = PartsRow::decode(bytes).ok()?.parts.into_iter().map(part).collect::<Option<Vec<_>>>()?;
+        (1..=PARTS_PER_ROW).contains(&parts.len()).then_some(Parts(parts))
     }
 }
 

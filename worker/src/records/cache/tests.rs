@@ -82,7 +82,7 @@ fn any_number_of_documents_inside_of_a_document_are_written_and_forgotten() {
     let cache = Cache::open(folder.path()).unwrap();
     let (repository, path) = (RepositoryName::main(), DocumentPath::new(b"a.zip").unwrap());
     let method_id = MethodId([7; 16]);
-    let count = u32::try_from(2 * ROWS_PER_WRITE + 3).unwrap();
+    let count = u32::try_from(2 * ROWS_PER_WRITE * PARTS_PER_ROW + 3).unwrap();
     let name = |number: u32| DocumentPath::new(format!("a.zip!/{number}").as_bytes()).unwrap();
     let many: Vec<_> = (0..count).map(|number| (name(number), part(u64::from(number)))).collect();
     let container = StoredPart { state: DocumentState::Container, list: None, message_id_hash: None };

@@ -98,11 +98,11 @@ proptest! {
 
     #[test]
     fn every_value_is_read_back(
-        document in document(), path in path(), part in part(), location in location(),
+        document in document(), path in path(), part in part(), parts in 1..=PARTS_PER_ROW, location in location(),
         (documents, files, seconds) in any::<(u64, u64, i64)>(), version in any::<u32>(),
     ) {
         round_trip(&document);
-        round_trip(&(path, part));
+        round_trip(&Parts(vec![(path, part); parts]));
         round_trip(&location);
         round_trip(&LastSync { documents, files, seconds, root: (files, documents) });
         round_trip(&ListSize { bytes: documents, files });
@@ -112,7 +112,7 @@ proptest! {
     #[test]
     fn any_bytes_are_a_value_or_nothing(bytes in vec(any::<u8>(), 0..64)) {
         let _ = KnownDocument::from_bytes(&bytes);
-        let _ = <(DocumentPath, StoredPart)>::from_bytes(&bytes);
+        let _ = Parts::from_bytes(&bytes);
         let _ = LastSync::from_bytes(&bytes);
     }
 }
