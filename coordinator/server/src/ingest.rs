@@ -53,7 +53,7 @@ pub(crate) async fn serve(push: Push, writer: IndexWriter, mut requests: Streami
         index_digest: writer.root().to_bytes().to_vec(),
         window_bytes: WINDOW_BYTES,
         inside_documents_max: inside_max.documents.unwrap_or_default(),
-        inside_path_bytes_max: inside_max.name_bytes.unwrap_or_default(),
+        inside_path_bytes_max: inside_max.path_bytes.unwrap_or_default(),
     };
     if answers.send(response(Down::Opened(opened))).await.is_err() {
         return;

@@ -65,17 +65,27 @@ pub struct SiteQuotas {
     pub name_bytes: Option<u64>,
 }
 
+/// The documents inside of other documents that an index may have, and the bytes of their paths; `None`: any number.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct InsideQuota {
+    /// Documents.
+    pub documents: Option<u64>,
+    /// Bytes of their paths.
+    pub path_bytes: Option<u64>,
+}
+
 impl SiteQuotas {
-    /// The part of the quotas that documents inside of other documents may have in one index: a third, and never nothing. A segment has at most twice
-    /// what is live in it, and a push may bring as much again: so archives whose members change each time do not exceed a quota either.
-    #[must_use]
-    pub fn inside(&self) -> SiteQuotas {
-        let third = |quota: Option<u64>| quota.map(|quota| quota.div_ceil(3));
-        SiteQuotas {
-            bytes: third(self.bytes),
-            documents: third(self.documents),
-            contents: third(self.contents),
-            name_bytes: third(self.name_bytes),
+    /// What documents inside of others may have in an index of a site that has `beside` in its other ones: a third of what is left, and never
+    /// nothing. A segment has at most twice what is live in it, and a push may bring as much again: so archives whose members change each
+    /// time do not exceed a quota either.
+    fn inside(&self, beside: &space::Held) -> InsideQuota {
+        let third = |quota: Option<u64>, beside: u64| quota.map(|quota| (quota.saturating_sub(beside) / 3).max(1));
+        let documents = third(self.documents, beside.documents);
+        let contents = third(self.contents, beside.contents);
+        InsideQuota {
+            // Each may have a content of its own.
+            documents: [documents, contents].into_iter().flatten().min(),
+            path_bytes: third(self.name_bytes, beside.name_bytes),
         }
     }
 }

@@ -504,3 +504,20 @@ fn after_a_failure_to_sync_nothing_is_acknowledged_any_more() {
     assert!(matches!(writer.commit(), Err(Error::Stopped(_))));
     assert!(fixture.indexes.writer(key(), 8, &method()).is_err());
 }
+
+#[test]
+fn documents_inside_of_others_have_a_third_of_what_a_site_has_left_in_an_index_and_never_nothing() {
+    let none = SiteQuotas::default();
+    let inside = |quotas: SiteQuotas, documents, contents| {
+        let beside = space::Held { bytes: 0, documents, contents, name_bytes: 100 };
+        let InsideQuota { documents, path_bytes } = quotas.inside(&beside);
+        (documents, path_bytes)
+    };
+    assert_eq!(inside(none, 5, 5), (None, None));
+    let both = SiteQuotas { documents: Some(600), contents: Some(900), name_bytes: Some(400), ..none };
+    assert_eq!(inside(both, 0, 0), (Some(200), Some(100)));
+    assert_eq!(inside(both, 300, 0), (Some(100), Some(100)));
+    assert_eq!(inside(both, 300, 840), (Some(20), Some(100)));
+    assert_eq!(inside(both, 700, 0), (Some(1), Some(100)));
+    assert_eq!(inside(SiteQuotas { contents: Some(9), ..none }, 0, 0), (Some(3), None));
+}

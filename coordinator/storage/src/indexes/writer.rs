@@ -119,9 +119,9 @@ impl IndexWriter {
         self.uncommitted_bytes
     }
 
-    /// What documents inside of other documents may take of the quotas of their site.
-    pub fn inside_max(&self) -> super::SiteQuotas {
-        self.lease.indexes.config.quotas.inside()
+    /// What documents inside of other documents may take of the quotas of their site, beside what it has in other indexes now.
+    pub fn inside_max(&self) -> super::InsideQuota {
+        self.lease.indexes.config.quotas.inside(&self.others)
     }
 
     /// Sums over the batches of this push.
