@@ -129,7 +129,11 @@ fn attack(documents: &[Document], key: &Key, method: &Method, share: f64, [right
         wrong_bytes += wrong;
     }
     let runs: HashSet<Run> = of(Group::Private).flat_map(|seen| runs_of(seen).map(|(run, _)| run)).collect();
-    let known: HashMap<&[u8], Run> = dictionary.iter().filter_map(|(run, bytes)| Some(((*bytes)?, *run))).collect();
+    let mut known: HashMap<&[u8], Run> = HashMap::new();
+    for (run, bytes) in dictionary.iter().filter_map(|(run, bytes)| Some((run, (*bytes)?))) {
+        // Of several ways to cut the same bytes the least, whatever the order.
+        known.entry(bytes).and_modify(|known| *known = (*known).min(*run)).or_insert(*run);
+    }
     let confirmed = |guesses: &[&[u8]]| guesses.iter().filter(|guess| is_confirmed(guess, &known, &runs)).count();
     Figures {
         share,

@@ -26,7 +26,7 @@ const DAY_SECONDS: u64 = 86_400;
 pub(crate) const CHUNKS_LEAST: u64 = 1 << 16;
 /// How often one chunk is cut again in a day: as often as an unsteady line makes a scan ask.
 const TIMES_MAX: u8 = 64;
-/// Chunks of which it is known how often they were asked for: 16 bytes each. Others count each time.
+/// Chunks of which it is known how often they were asked for: some 140 MB. Others count each time.
 const KNOWN_MAX: usize = 1 << 22;
 /// Pairs that are measured exactly in a day: those of 32 scans.
 pub(crate) const PAIRS_MAX: u64 = 32 * 64;
@@ -176,8 +176,12 @@ impl Answers {
 }
 
 impl Today {
-    /// Begins the counts again on another day. A clock that is set back begins nothing again.
+    /// Begins the counts again on another day. A clock that is set back begins nothing again, and one that was far ahead does not hold
+    /// the counts until that day comes.
     fn begin(&mut self, day: u64) {
+        if self.counts.day > day + 1 {
+            self.counts.day = day;
+        }
         if day > self.counts.day {
             *self = Today { counts: Counts { day, ..Counts::default() }, times: HashMap::default() };
         }
@@ -242,6 +246,10 @@ mod tests {
         drop(answers);
         let again = Answers::open(folder.path(), || on_day(20_000));
         refusal(take(&again, limit, 500_000..500_001));
+        for day in [|| on_day(19_990), || on_day(19_990)] {
+            let far_ahead = Answers::open(folder.path(), day);
+            refusal(take(&far_ahead, limit, 500_000..500_001));
+        }
         let set_back = Answers::open(folder.path(), || on_day(19_999));
         refusal(take(&set_back, limit, 500_000..500_001));
         let tomorrow = Answers::open(folder.path(), || on_day(20_001));

@@ -95,6 +95,16 @@ impl Cache {
                 }
             }
             if let Some((method_id, parts)) = inside {
+                // Rows that a stop left behind, of a time when there were more.
+                let first = u32::try_from(parts.len().div_ceil(PARTS_PER_ROW)).unwrap_or(u32::MAX);
+                let beyond = Key::Inside(repository.clone(), path.clone(), *method_id, first).to_bytes();
+                for row in self.trees.inside.range(beyond..) {
+                    let key = row?.0;
+                    if !key.starts_with(&Key::inside_of(repository, path, *method_id)) {
+                        break;
+                    }
+                    rows.change(key, None)?;
+                }
                 for (number, parts) in (0u32..).zip(parts.chunks(PARTS_PER_ROW)) {
                     let key = Key::Inside(repository.clone(), path.clone(), *method_id, number);
                     rows.change(key.to_bytes(), Some(Parts(parts.to_vec()).to_bytes()))?;

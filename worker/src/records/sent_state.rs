@@ -47,19 +47,26 @@ pub(crate) struct SentFiles {
     firsts: Vec<bool>,
     /// The document at which the next query begins, and its number: the last one that queries have found without beginning again at the first.
     next: Option<(DocumentPath, usize)>,
-    /// Chunks of all contents.
+    /// Chunks of all contents that some document has, one that occurs again counted again.
     chunks: u64,
 }
 
 impl SentFiles {
-    fn of(mut documents: Documents, chunks: u64) -> SentFiles {
+    /// `chunks_of` has the number of chunks of a content.
+    fn of(mut documents: Documents, chunks_of: impl Fn(&ContentDigest) -> u64) -> SentFiles {
         documents.settle();
         let mut seen = foldhash::HashSet::with_capacity(documents.len());
-        let firsts = documents.iter().map(|(_, document)| document.content.is_some_and(|content| seen.insert(content)));
-        SentFiles { firsts: firsts.collect(), documents, next: None, chunks }
+        let mut chunks = 0;
+        let firsts = documents.iter().map(|(_, document)| {
+            let new = document.content.filter(|content| seen.insert(*content));
+            chunks += new.as_ref().map_or(0, &chunks_of);
+            new.is_some()
+        });
+        let firsts = firsts.collect();
+        SentFiles { firsts, documents, next: None, chunks }
     }
 
-    /// The number of chunks of all contents that were sent.
+    /// The number of chunks of all contents that some document has.
     pub(crate) fn chunks(&self) -> u64 {
         self.chunks
     }
@@ -143,9 +150,7 @@ impl SentState {
     /// Its documents, to look for contents.
     pub(crate) fn into_sent_files(self) -> SentFiles {
         let SentState { documents, contents, .. } = self;
-        let chunks = contents.values().map(|numbers| numbers.chunk_count).sum();
-        drop(contents);
-        SentFiles::of(documents, chunks)
+        SentFiles::of(documents, |content| contents.get(content).map_or(0, |numbers| numbers.chunk_count))
     }
 
     /// A document for each content of a sync without a log.

@@ -363,7 +363,8 @@ impl<'a> Collector<'a> {
         });
         sent?;
         if !is_complete {
-            // The disk took no more rows, or lost some: a document that is not read ends no sync.
+            // The disk took no more rows, or lost some: a document that is not read ends no sync, and what the index had of it stays.
+            self.failed.insert(file.path.clone());
             return self.leave_out(file.path, DocumentState::Crashed);
         }
         Ok(())
@@ -374,7 +375,11 @@ impl<'a> Collector<'a> {
         self.memory.flush_unwritten();
         let Decision { sent, left_out } = self.share.decide();
         for file in sent {
+            if self.context.cancelled.load(Ordering::Relaxed) {
+                return Err(SyncError::Cancelled.into());
+            }
             self.send_stored(file)?;
+            self.context.counters.sent_bytes.store(self.sender.sent_bytes(), Ordering::Relaxed);
         }
         if let Some(first) = left_out.first() {
             tracing::warn!(

@@ -22,8 +22,9 @@ struct State {
 impl InsideInFlight {
     /// Waits until documents may be on their way; returns at once if nothing takes them any more.
     pub(super) fn enter(&self, documents: usize) {
-        let is_full =
-            |state: &mut State| !state.has_ended && state.documents > 0 && state.documents + documents > DOCUMENTS_MAX;
+        let is_full = |state: &mut State| {
+            !state.has_ended && documents > 0 && state.documents > 0 && state.documents + documents > DOCUMENTS_MAX
+        };
         let mut state = self.changed.wait_while(self.lock(), is_full).expect("nothing panics while it is held");
         state.documents += documents;
     }

@@ -38,7 +38,7 @@ pub(crate) struct MethodResult {
     pub(crate) method_id: MethodId,
     /// The result for the document itself.
     pub(crate) own: StoredPart,
-    /// Number of documents inside this one. Each has a row of its own.
+    /// Number of documents inside this one, which have rows of their own.
     pub(crate) inside: u32,
     /// The recognition of text on which the result depends; `None`: it depends on none.
     pub(crate) recognition: Option<u64>,

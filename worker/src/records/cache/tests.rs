@@ -97,6 +97,16 @@ fn any_number_of_documents_inside_of_a_document_are_written_and_forgotten() {
         handed_over < 5
     }));
     assert_eq!(handed_over, 5);
+    // A stop before the row of the document left rows of more documents than there are now.
+    cache.trees.documents.clear().unwrap();
+    let fewer = MethodResult { inside: 3, ..result };
+    let known = KnownDocument { results: vec![fewer.clone()], ..self::known() };
+    let few: Vec<_> = (0..3).map(|number| (name(number), part(u64::from(number)))).collect();
+    cache.apply(
+        &repository,
+        &[Change { path: path.clone(), known: Some(known), inside: Some((method_id, few.clone())) }],
+    );
+    assert_eq!(stored_inside(&cache, &repository, &path, &fewer), Some(few));
     cache.apply(&repository, &set(&path, None));
     assert_eq!(cache.trees.inside.len(), 0);
 }
