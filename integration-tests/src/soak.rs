@@ -141,7 +141,8 @@ impl Soak {
                 hostile::write(self.federation.site(name).folder(), site, turn);
             }
         }
-        for name in self.names[self.hostile..].to_vec() {
+        for site in self.hostile..self.names.len() {
+            let name = self.names[site].clone();
             if self.dice.below(3) != 0 {
                 continue;
             }
