@@ -91,7 +91,7 @@ fi
 
 /// Writes the script. It contains the folders of repositories that are known; the others are options when it is run.
 ///
-/// A plan may be from anybody, and so may the names in it: everything of it that a shell reads is one [`quoted`] word, and
+/// A plan may be from anybody, and so may the names in it: everything of it that a shell reads is one quoted word, and
 /// everything else is in a comment of one line.
 pub fn script(plan: &PlanFile, roots: &[(String, &Path)]) -> crate::Result<Vec<u8>> {
     let repositories = Repositories::of(plan, roots);
