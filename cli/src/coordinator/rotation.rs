@@ -4,6 +4,7 @@
 use std::fs::{self, File, TryLockError};
 use std::io;
 use std::num::NonZeroUsize;
+use std::os::unix::fs::OpenOptionsExt as _;
 use std::path::{Path, PathBuf};
 
 use cognate_result::report::{Report, time};
@@ -98,7 +99,10 @@ fn old(backups: &[PathBuf], keep: NonZeroUsize) -> Vec<PathBuf> {
 
 fn locked(folder: &Path) -> Result<File, Error> {
     let path = folder.join(LOCK);
-    let file = File::create(&path).map_err(Error::state(&path))?;
+    // Others may write to the folder of backups: a link in place of the lock would lead to a file of the state.
+    let mut options = File::options();
+    options.write(true).create(true).truncate(false).custom_flags(rustix::fs::OFlags::NOFOLLOW.bits().cast_signed());
+    let file = options.open(&path).map_err(Error::state(&path))?;
     match file.try_lock() {
         Ok(()) => Ok(file),
         Err(TryLockError::WouldBlock) => {

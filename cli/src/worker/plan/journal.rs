@@ -112,7 +112,15 @@ impl Journal {
     pub(super) fn open(folder: &Path) -> anyhow::Result<(Journal, Entries)> {
         let path: PathBuf = folder.join(NAME);
         let context = || format!("`{}` cannot be read", path.display());
-        let file = OpenOptions::new().read(true).append(true).open(&path).with_context(context)?;
+        // A folder may be from anybody: nothing is written through a link, or before the file has shown that it is a journal.
+        let no_link = rustix::fs::OFlags::NOFOLLOW | rustix::fs::OFlags::NONBLOCK;
+        let mut options = OpenOptions::new();
+        options.read(true).append(true).custom_flags(no_link.bits().cast_signed());
+        let file = options.open(&path).with_context(context)?;
+        let is_none = || usage(format!("`{}` is not a journal of a plan of this version", path.display()));
+        if !file.metadata().with_context(context)?.is_file() {
+            return Err(is_none());
+        }
         let journal = Journal { file };
         journal.lock(&path)?;
         let mut source = BufReader::new(journal.file.try_clone().with_context(context)?);
@@ -120,6 +128,9 @@ impl Journal {
         let mut complete_bytes = 0;
         for number in 1.. {
             let line = next_line(&mut source).with_context(context)?;
+            if number == 1 && !line.is_ended {
+                return Err(is_none());
+            }
             if !line.is_ended {
                 // What the last line announces was not done. The next entry begins a line of its own.
                 journal.file.set_len(complete_bytes).with_context(context)?;
@@ -128,9 +139,7 @@ impl Journal {
             complete_bytes += line.length_bytes;
             match line.entry() {
                 Ok(entry) if number > 1 || is_begin(&entry) => entries.read.push(entry),
-                _ if number == 1 => {
-                    return Err(usage(format!("`{}` is not a journal of a plan of this version", path.display())));
-                }
+                _ if number == 1 => return Err(is_none()),
                 Ok(_) => {}
                 Err(reason) => entries.damaged.push(format!("line {number} of `{}`: {reason}", path.display())),
             }
@@ -220,6 +229,22 @@ mod tests {
         journal.write(&Entry::Moved { number: 2 }).unwrap();
         drop(journal);
         assert_eq!(Journal::open(folder.path()).unwrap().1.read.len(), 3);
+    }
+
+    #[test]
+    fn a_file_that_is_no_journal_stays_as_it_is_and_no_link_is_followed() {
+        let folder = tempfile::tempdir().unwrap();
+        let (path, other) = (folder.path().join(NAME), folder.path().join("other"));
+        for content in ["a secret without an end", "a line\n", ""] {
+            std::fs::write(&path, content).unwrap();
+            assert!(Journal::open(folder.path()).is_err());
+            assert_eq!(std::fs::read_to_string(&path).unwrap(), content);
+        }
+        std::fs::remove_file(&path).unwrap();
+        drop(Journal::create(folder.path(), &begin("a", "1f", "00", "now".to_owned())).unwrap());
+        std::fs::rename(&path, &other).unwrap();
+        std::os::unix::fs::symlink(&other, &path).unwrap();
+        assert!(Journal::open(folder.path()).is_err(), "a valid journal behind a link");
     }
 
     #[test]

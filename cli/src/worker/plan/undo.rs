@@ -16,7 +16,7 @@ use super::UndoArgs;
 use super::apply::{FILES, hash_of, stub_of};
 use super::journal::{Entry, Journal, Leaves, Moving, STUB_BYTES_MAX};
 use super::place::Place;
-use crate::exit::{Exit, usage};
+use crate::exit::Exit;
 use crate::worker::setup;
 
 /// Runs the command.
@@ -43,11 +43,11 @@ pub(super) fn run(args: &UndoArgs) -> anyhow::Result<Exit> {
     let mut left: HashSet<PathBuf> = HashSet::new();
     for moving in moves.values().rev() {
         let path = printable(moving.path.as_bytes());
-        let root = roots.get(&moving.repository).ok_or_else(|| {
-            let name = one_line(&moving.repository);
-            usage(format!("the configuration has no repository `{name}`: name it as it was"))
-        })?;
-        match put_back(moving, Folders { root, quarantine: &args.folder, own: &own }) {
+        let put_back = match roots.get(&moving.repository) {
+            Some(root) => put_back(moving, Folders { root, quarantine: &args.folder, own: &own }),
+            None => Err(anyhow!("the configuration has no such repository: name it as it was")),
+        };
+        match put_back {
             Ok(is_moved) => {
                 journal.write(&Entry::Undone { number: moving.number })?;
                 restored += u64::from(is_moved);
@@ -55,7 +55,7 @@ pub(super) fn run(args: &UndoArgs) -> anyhow::Result<Exit> {
             Err(error) => {
                 refused += 1;
                 left.extend(moving.path_bytes().map(|path| quarantined(&args.folder, &moving.repository, &path)));
-                writeln!(out, "refused {}: {path}: {error:#}", moving.repository)?;
+                writeln!(out, "refused {}: {path}: {error:#}", one_line(&moving.repository))?;
             }
         }
     }

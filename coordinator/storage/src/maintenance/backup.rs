@@ -286,7 +286,8 @@ impl Backup<'_> {
         loop {
             let mut new = 0;
             for path in entries(&self.state_dir.join("indexes"))? {
-                if path.extension().is_none_or(|extension| extension != "seg") || !taken.insert(path.clone()) {
+                let name = path.file_name().unwrap_or_default().to_string_lossy();
+                if !is_of_a_backup(&format!("indexes/{name}")) || !taken.insert(path.clone()) {
                     continue;
                 }
                 new += 1;
@@ -387,7 +388,7 @@ fn is_absent(error: &io::Error) -> bool {
 /// True for the names of files that a backup may have.
 fn is_of_a_backup(name: &str) -> bool {
     let parts: Vec<&str> = name.split('/').collect();
-    let is_plain = |part: &&str| !part.is_empty() && !part.starts_with('.') && !part.contains(['\\', '\0']);
+    let is_plain = |part: &&str| !matches!(*part, "" | "." | "..") && !part.contains(['\\', '\0']);
     let is_number = |text: &str| !text.is_empty() && text.bytes().all(|byte| byte.is_ascii_hexdigit());
     let ends = |part: &str, end: &str| part.strip_suffix(end).is_some_and(is_number);
     parts.iter().all(is_plain)

@@ -82,11 +82,14 @@ fn a_backup_made_while_sites_push_is_complete_and_a_restored_older_state_makes_s
     let (fixture, mut sites) = lived_in();
     let state = fixture.folder.path();
     std::fs::write(state.join("ca.crt"), "public").unwrap();
-    std::fs::create_dir_all(state.join("cases/one")).unwrap();
-    std::fs::write(state.join("cases/one/1.json"), "{}").unwrap();
+    // A name may begin with a dot.
+    for case in ["one", ".2024"] {
+        std::fs::create_dir_all(state.join("cases").join(case)).unwrap();
+        std::fs::write(state.join("cases").join(case).join("1.json"), "{}").unwrap();
+    }
     // What is derived, belongs to the process, or is none of ours.
     std::fs::create_dir_all(state.join("spool")).unwrap();
-    for name in ["serving.toml", "spool/0123", "somebody's notes", "cases/one/.2.json.partial"] {
+    for name in ["serving.toml", "spool/0123", "somebody's notes", "cases/one/.2.json.partial", "indexes/7-old.seg"] {
         std::fs::write(state.join(name), "other").unwrap();
     }
     std::fs::create_dir_all(state.join("scans/00ff")).unwrap();
@@ -100,8 +103,8 @@ fn a_backup_made_while_sites_push_is_complete_and_a_restored_older_state_makes_s
     assert!(writer.batch(2, &digest, &body).unwrap().is_ok());
     let saved = crate::maintenance::backup(state, &to, &options).unwrap();
     let names: Vec<_> = files_below(&to).iter().map(|path| path.strip_prefix(&to).unwrap().to_owned()).collect();
-    assert!(saved.damaged.is_empty() && saved.files == 7 && names.len() == 9, "{saved:?} {names:?}");
-    for name in ["ca.crt", "cases/one/1.json", "scans/00ff/result.sqlite", "journal"] {
+    assert!(saved.damaged.is_empty() && saved.files == 8 && names.len() == 10, "{saved:?} {names:?}");
+    for name in ["ca.crt", "cases/one/1.json", "cases/.2024/1.json", "scans/00ff/result.sqlite", "journal"] {
         assert!(names.contains(&name.into()), "{name}: {names:?}");
     }
     assert!(crate::maintenance::backup(state, &to, &options).is_err());
