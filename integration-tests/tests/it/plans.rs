@@ -498,6 +498,8 @@ fn a_plan_with_a_name_that_a_shell_would_obey_is_refused() {
         let file = made.replan(|plan| plan["sets"][0]["digest"] = name.into());
         made.worker(&["check", file.to_str().unwrap()]).refusal(2);
     }
+    let file = made.replan(|plan| plan["sets"][0]["kept"][0]["path"] = "k".repeat(2 << 20).into());
+    assert!(made.worker(&["check", file.to_str().unwrap()]).refusal(2).contains("longer than any document has"));
 }
 
 #[test]

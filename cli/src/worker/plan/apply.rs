@@ -235,7 +235,10 @@ impl Moves {
         };
         self.write(&Entry::Moved { number: moving.number })?;
         if let Err(error) = made {
-            self.left.push((going.path.clone(), format!("it was moved, but no link or stub could be left: {error}")));
+            self.left.push((
+                printable(going.path.as_bytes()).into_owned(),
+                format!("it was moved, but no link or stub could be left: {error}"),
+            ));
         }
         Ok(size_bytes)
     }

@@ -20,9 +20,9 @@ const SCHEMA: &str = "cognate.plan-journal/1";
 /// The name of the file in its folder.
 pub(super) const NAME: &str = "journal.ndjson";
 /// The longest line, in bytes. A path of [`PATH_BYTES_MAX`] bytes takes six times as many where all its characters are escaped, and
-/// a line has four such paths and a stub, whose characters may be escaped once more.
+/// a line has four such paths and a stub, whose characters may be escaped once more; a plan may have paths of three times as many.
 const LINE_BYTES_MAX: usize = 1 << 20;
-const _: () = assert!(4 * 7 * PATH_BYTES_MAX + 2 * STUB_BYTES_MAX < LINE_BYTES_MAX);
+const _: () = assert!(3 * 4 * 7 * PATH_BYTES_MAX + 2 * STUB_BYTES_MAX < LINE_BYTES_MAX);
 /// The longest stub, in bytes.
 pub(super) const STUB_BYTES_MAX: usize = 1 << 16;
 

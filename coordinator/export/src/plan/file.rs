@@ -1,5 +1,6 @@
 //! The plan of one site: schema `cognate.plan/1`. Fields may be added, never renamed.
 
+use cognate_proto::limits::PATH_BYTES_MAX;
 use cognate_proto::name::{NameError, RepositoryName, SiteName, one_line};
 use cognate_result::plan::{Decision, Keep, Left, Member, Said, Version, Versions};
 use cognate_result::report::{LayerRow, Report};
@@ -359,6 +360,11 @@ impl PlanFile {
             false => Err(format!("its {field} `{}` is not a number of hexadecimal digits", one_line(text))),
         };
         let name = |error: NameError| one_line(&error.to_string());
+        // Three characters stand for a byte that is escaped.
+        let path = |path: &str| match path.len() <= 3 * PATH_BYTES_MAX {
+            true => Ok(()),
+            false => Err(format!("it has a path of {} bytes, longer than any document has", path.len())),
+        };
         self.site.parse::<SiteName>().map_err(name)?;
         digest("scan", &self.scan)?;
         digest("report_digest", &self.report_digest)?;
@@ -367,8 +373,11 @@ impl PlanFile {
             set.version_of.as_ref().map_or(Ok(()), |of| digest("digest", &of.digest))?;
             for going in &set.go {
                 going.repository.parse::<RepositoryName>().map_err(name)?;
+                // What a path may lead to is checked where it is used, with the path in the answer.
+                path(&going.path)?;
             }
             for copy in &set.kept {
+                path(&copy.path)?;
                 copy.site.parse::<SiteName>().map_err(name)?;
                 copy.repository.parse::<RepositoryName>().map_err(name)?;
             }
