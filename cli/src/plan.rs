@@ -225,6 +225,10 @@ impl Planned {
     }
 
     fn write(&self, folder: &Path) -> anyhow::Result<()> {
+        for plan in self.plans.values() {
+            // A file of a result may be from anybody, and names of sites become names of files.
+            plan.check().map_err(|problem| anyhow!("the result cannot become a plan: {problem}"))?;
+        }
         std::fs::create_dir_all(folder).with_context(|| format!("`{}` cannot be made", folder.display()))?;
         for (site, plan) in &self.plans {
             for (ending, bytes) in [("json", plan.json()?), ("csv", plan.csv()?), ("sh", script::script(plan, &[])?)] {

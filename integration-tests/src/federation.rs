@@ -6,6 +6,7 @@
 use std::collections::BTreeMap;
 use std::io::{Read as _, Write as _};
 use std::net::{IpAddr, Ipv4Addr, SocketAddr, TcpStream};
+use std::os::unix::fs::DirBuilderExt as _;
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicU32, Ordering};
 use std::time::Duration;
@@ -157,6 +158,22 @@ impl Federation {
     /// The coordinator's state.
     pub fn coordinator_state(&self) -> PathBuf {
         self.sandbox.path("coordinator")
+    }
+
+    /// Takes away the state of the coordinator, all but the key of its authority, which is kept in another place.
+    pub fn lose_coordinator_state(&self) {
+        let state = self.coordinator_state();
+        let kept = self.sandbox.path("kept-apart.key");
+        std::fs::copy(state.join("ca.key"), &kept).unwrap();
+        std::fs::remove_dir_all(&state).unwrap();
+        self.begin_state_with_key(&kept);
+    }
+
+    /// Makes the folder of the coordinator's state with the key of its authority alone.
+    pub fn begin_state_with_key(&self, key: &Path) {
+        let state = self.coordinator_state();
+        std::fs::DirBuilder::new().mode(0o700).create(&state).unwrap();
+        std::fs::copy(key, state.join("ca.key")).unwrap();
     }
 
     /// The first administrator's credential.

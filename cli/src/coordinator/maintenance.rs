@@ -7,7 +7,6 @@ use std::time::SystemTime;
 
 use clap::{ArgGroup, Args, ValueEnum};
 use cognate_result::report::Report;
-use cognate_server::Authority;
 use cognate_storage::Error;
 use cognate_storage::maintenance::{self, BackupOptions, CheckOptions, Checked, Rebuilt, RestoreOptions};
 
@@ -58,8 +57,10 @@ pub(crate) struct BackupArgs {
 
 /// Restores a saved state into a state folder that has `ca.key` alone.
 ///
-/// The backup is first checked with that key, which shows that nobody changed it; a backup with `--include-ca` brings the key. Sites send again what the backup lacks. The backup does not know
-/// who was revoked since, so you say it: they are revoked before the state can be served. Open invitations are void.
+/// The backup is first checked with that key, which shows that nobody changed it. A key that the backup brings (`--include-ca`) shows
+/// that only if nobody else could write to the backup: then copy it into the state folder. Sites send again what the backup lacks.
+/// The backup does not know who was revoked since, so you say it: they are revoked before the state can be served. Open invitations
+/// are void.
 #[derive(Args, Debug)]
 #[command(group(ArgGroup::new("since").required(true).multiple(false)), after_help = "Examples:
   cognate coordinator restore /backup/cognate-monday --none-revoked --config coordinator.toml
@@ -183,6 +184,9 @@ fn rotate(state_dir: &Path, folder: &Path, keep: NonZeroUsize, options: &BackupO
         }
     }
     let Rotated { saved, backup, removed, .. } = &rotated;
+    for path in &rotated.foreign {
+        say(&format!("`{}` does not count: it is not from this state, or a copy of another backup\n", path.display()))?;
+    }
     if !rotated.is_intact() {
         say(&format!("`{}` is not to be relied on, and no earlier backup was removed\n", backup.display()))?;
         return Ok(Exit::Failed);
@@ -216,14 +220,6 @@ pub(crate) fn restore(args: &RestoreArgs) -> anyhow::Result<Exit> {
         say(&format!(
             "the first administrator's file was not in the backup: if no administrator has one, make another one with `cognate coordinator init --new-administrator --config {}`\n",
             args.config.config.display()
-        ))?;
-    }
-    if !restored.is_proven {
-        let authority = Authority::open(&state_dir, now).map_err(|error| coded(Exit::Failed, error.to_string()))?;
-        let words = authority.key_hash().words();
-        say(&format!(
-            "the key of the federation's authority came with the backup, so that nothing shows whether the backup was changed: its \
-             words are `{words}`; compare them with those that `init` printed\n"
         ))?;
     }
     Ok(Exit::Complete)

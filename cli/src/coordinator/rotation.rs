@@ -1,6 +1,7 @@
 //! Backups that take turns: each is restored into a scratch folder and checked before it counts, and only then are old ones
 //! removed. A timer of the system starts the command (`deploy/systemd/cognate-backup.timer`).
 
+use std::collections::HashSet;
 use std::fs::{self, File, TryLockError};
 use std::io;
 use std::num::NonZeroUsize;
@@ -34,6 +35,8 @@ pub(super) struct Rotated {
     pub(super) scratch: PathBuf,
     /// Earlier backups that were removed.
     pub(super) removed: Vec<PathBuf>,
+    /// Folders with the name of a backup which are none of this state, or a copy of one: they neither count nor are removed.
+    pub(super) foreign: Vec<PathBuf>,
 }
 
 impl Rotated {
@@ -71,8 +74,15 @@ pub(super) fn rotate(
     let checks = CheckOptions { read_data: true };
     let state = maintenance::check(state_dir, checks, &Report::check)?;
     let saved = maintenance::backup(state_dir, &new, options)?;
-    let mut rotated =
-        Rotated { saved, state, backup: new.clone(), checked: None, scratch: scratch.clone(), removed: Vec::new() };
+    let mut rotated = Rotated {
+        saved,
+        state,
+        backup: new.clone(),
+        checked: None,
+        scratch: scratch.clone(),
+        removed: Vec::new(),
+        foreign: Vec::new(),
+    };
     if !rotated.saved.damaged.is_empty() {
         return Ok(rotated);
     }
@@ -85,7 +95,13 @@ pub(super) fn rotate(
     }
     fs::rename(&new, &backup).map_err(Error::state(&backup))?;
     rotated.backup = backup;
-    for old in old(&checked(folder)?, keep) {
+    let mut codes = HashSet::new();
+    // Others may write to the folder: a name alone must not push a backup out.
+    let (own, foreign) = checked(folder)?
+        .into_iter()
+        .partition::<Vec<_>, _>(|path| maintenance::code_of(path, state_dir).is_some_and(|code| codes.insert(code)));
+    rotated.foreign = foreign;
+    for old in old(&own, keep) {
         fs::remove_dir_all(&old).map_err(Error::state(&old))?;
         rotated.removed.push(old);
     }

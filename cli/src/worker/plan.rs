@@ -5,6 +5,7 @@ mod check;
 #[cfg(test)]
 mod fuzz;
 mod journal;
+mod own;
 mod place;
 mod readers;
 mod undo;

@@ -49,16 +49,16 @@ impl Setup {
         found.map_err(|problem| usage(format!("policy.ocr: {problem}")))
     }
 
-    /// The places of the worker itself, with links resolved: they are no documents, and nothing moves them.
-    pub(super) fn own_places(&self) -> Vec<PathBuf> {
-        // What does not exist now is in nobody's way now.
-        self.own_files.iter().filter_map(|path| path.canonicalize().ok()).collect()
-    }
-
     /// The name of this site in its federation; nothing if it has not joined one.
     pub(super) fn site(&self) -> anyhow::Result<Option<String>> {
         match Identity::open(&self.state_dir) {
-            Ok(identity) => Ok(identity.site()),
+            Ok(identity) => identity.site().map(Some).ok_or_else(|| {
+                let state = self.state_dir.display();
+                coded(
+                    Exit::InputOutput,
+                    format!("the certificate in `{state}` names no site: `cognate worker enrol` again"),
+                )
+            }),
             Err(EnrolmentError::NotEnrolled) => Ok(None),
             Err(error) => Err(enrolment_error(error)),
         }
@@ -135,14 +135,6 @@ pub(super) fn load(args: &ConfigArgs) -> anyhow::Result<Setup> {
             .map_err(|(key, problem)| wrong(&format!("policy.ocr.{key}"), problem))?,
         state_dir: file.state_dir,
     })
-}
-
-/// True if a path is one of the places of the worker itself, or below one. `own` has its links resolved.
-pub(super) fn is_own(own: &[PathBuf], path: &Path) -> bool {
-    let folder = path.parent().and_then(|folder| folder.canonicalize().ok());
-    let resolved = folder.zip(path.file_name()).map(|(folder, name)| folder.join(name));
-    let resolved = resolved.as_deref().unwrap_or(path);
-    own.iter().any(|own| resolved.starts_with(own))
 }
 
 fn duration(text: &str) -> Result<Duration, String> {

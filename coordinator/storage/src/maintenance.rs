@@ -6,7 +6,7 @@ mod forget;
 mod rebuild;
 mod space;
 
-pub use self::backup::{BackupOptions, RestoreOptions, Restored, Saved, backup, restore};
+pub use self::backup::{BackupOptions, RestoreOptions, Restored, Saved, backup, code_of, restore};
 pub use self::check::{CheckOptions, CheckResult, Checked, Finding, RecordedResult, ResultProblem, check};
 pub use self::forget::{Keeping, Retention, drop_part};
 pub use self::rebuild::open;

@@ -198,13 +198,12 @@ impl Campaign {
             _ => self.federation.stop_coordinator(),
         }
         let state = self.federation.coordinator_state();
-        for path in names(&state) {
-            if path.is_dir() { std::fs::remove_dir_all(path) } else { std::fs::remove_file(path) }.unwrap();
-        }
+        self.federation.lose_coordinator_state();
+        let left = names(&state);
         let config = self.federation.coordinator_config();
         let restore = ["coordinator", "restore", text(&backup.folder), "--config", text(&config)];
         self.federation.sandbox.cognate(restore).expect(2);
-        assert!(names(&state).is_empty(), "without an answer nothing is restored: {:?}", names(&state));
+        assert_eq!(names(&state), left, "without an answer nothing is restored");
         let mut words = restore.to_vec();
         match backup.revoked_since.is_empty() {
             true => words.push("--none-revoked"),

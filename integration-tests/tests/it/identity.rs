@@ -89,7 +89,7 @@ fn a_restored_backup_brings_back_no_revoked_site_and_no_used_invitation() {
     federation.operate(&["site", "revoke", "a"]).expect(0);
     federation.enroll("b", &used).expect(0);
     federation.stop_coordinator();
-    std::fs::remove_dir_all(federation.coordinator_state()).unwrap();
+    federation.lose_coordinator_state();
     let restore = ["coordinator", "restore", backup, "--config", config];
     // Without an answer, nothing is restored.
     let asked = federation.sandbox.cognate(restore).expect(2);

@@ -159,7 +159,7 @@ fn a_restored_coordinator_is_behind_until_the_next_sync_and_a_ledger_that_differ
     let same = federation.worker("a", &["ledger", "verify", "--coordinator"]).expect(0);
     assert_eq!(verdicts(&same), ["same", "same"]);
     federation.stop_coordinator();
-    std::fs::remove_dir_all(federation.coordinator_state()).unwrap();
+    federation.lose_coordinator_state();
     let restore = ["coordinator", "restore", &backup, "--none-revoked", "--config", &config];
     federation.sandbox.cognate(restore).expect(0);
     federation.start_coordinator();

@@ -234,7 +234,7 @@ fn a_backup_under_load_restores_to_a_coordinator_that_workers_go_on_with() {
     let digest = federation.check(scan.ended(), &[])["scan"]["digest"].clone();
     // Everything is lost; what was backed up is brought back.
     federation.kill_coordinator();
-    std::fs::remove_dir_all(federation.coordinator_state()).unwrap();
+    federation.lose_coordinator_state();
     federation.sandbox.cognate(["coordinator", "restore", folder, "--none-revoked", "--config", config]).expect(0);
     federation.sandbox.cognate(["coordinator", "check", "--read-data", "--config", config]).expect(0);
     federation.start_coordinator();
@@ -271,6 +271,7 @@ fn a_coordinator_moves_to_another_machine_and_address_and_everybody_follows_with
     std::fs::write(&config, values.replace(&old.ip().to_string(), &new.ip().to_string())).unwrap();
     let brought = federation.sandbox.path("new machine/backup");
     copy(&moved, &brought);
+    federation.begin_state_with_key(&brought.join("ca.key"));
     coordinator(&federation, &["restore", brought.to_str().unwrap(), "--none-revoked"]);
     coordinator(&federation, &["check", "--read-data"]);
     federation.start_coordinator();
@@ -321,6 +322,22 @@ fn backups_take_turns_and_none_goes_before_a_new_one_was_restored_and_checked() 
     assert_eq!(backups(), made[1..], "the last two");
     let restored = std::fs::read_dir(&folder).unwrap().filter(|entry| entry.as_ref().unwrap().path().is_dir()).count();
     assert_eq!(restored, 2, "no scratch folder is left");
+    // Neither a name nor a copy of a backup pushes a good one out.
+    let (empty, copied) = ("cognate-2999-01-01T000000Z", "cognate-2998-01-01T000000Z");
+    std::fs::create_dir(folder.join(empty)).unwrap();
+    copy(&folder.join(&made[2]), &folder.join(copied));
+    wait_until("a second has passed", || {
+        let run = rotate(&federation);
+        assert_eq!(run.text().matches("does not count").count(), 2 * usize::from(run.code == Some(0)), "{run:?}");
+        run.code == Some(0)
+    });
+    let (own, planted) = backups().into_iter().partition::<Vec<_>, _>(|name| !name.starts_with("cognate-299"));
+    assert_eq!(planted, [copied, empty]);
+    assert!(own.len() == 2 && own[0] == made[2], "{own:?}");
+    for name in planted {
+        std::fs::remove_dir_all(folder.join(name)).unwrap();
+    }
+    let made = own;
     // A state that is damaged is saved, told, and takes no place of a good one. While a coordinator runs, the end of a segment may be
     // a record that is being written.
     federation.stop_coordinator();
@@ -337,7 +354,7 @@ fn backups_take_turns_and_none_goes_before_a_new_one_was_restored_and_checked() 
         let run = rotate(&federation);
         run.code == Some(1) && run.text().contains("no earlier backup was removed")
     });
-    assert_eq!(backups()[..2], made[1..]);
+    assert_eq!(backups()[..2], made);
     assert!(backups()[2].ends_with(".unchecked"), "{:?}", backups());
 }
 

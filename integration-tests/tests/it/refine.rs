@@ -259,7 +259,7 @@ fn a_partial_index_never_counts_as_a_complete_one() {
         if step == "rebuild" {
             maintain(&federation, &["rebuild"]);
         } else {
-            std::fs::remove_dir_all(federation.coordinator_state()).unwrap();
+            federation.lose_coordinator_state();
             maintain(&federation, &["restore", &backup, "--none-revoked"]);
         }
         maintain(&federation, &["check", "--read-data"]);

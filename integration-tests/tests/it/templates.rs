@@ -246,7 +246,7 @@ fn templates_survive_restart_rebuild_and_backup() {
         .expect(0);
     let state = federation.coordinator_state();
     copy(&state, &federation.sandbox.path("before"));
-    std::fs::remove_dir_all(&state).unwrap();
+    federation.lose_coordinator_state();
     federation
         .sandbox
         .cognate(["coordinator", "restore", backup.to_str().unwrap(), "--none-revoked", "--config", config])

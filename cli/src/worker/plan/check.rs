@@ -13,6 +13,7 @@ use cognate_fingerprint::{Fingerprinter, Key, Method, View, exact_shared_bytes};
 use cognate_proto::path::{DocumentPath, INSIDE, printable};
 use serde::Serialize;
 
+use super::own::OwnPlaces;
 use super::{CheckArgs, CheckFormat};
 use crate::document_reader::DocumentReader;
 use crate::exit::{Exit, usage};
@@ -196,7 +197,7 @@ fn report(checked: &Checked, format: CheckFormat) -> anyhow::Result<()> {
 pub(super) struct Checker {
     roots: HashMap<String, PathBuf>,
     /// The places of the worker itself.
-    own: Vec<PathBuf>,
+    own: OwnPlaces,
     /// By view and parameters.
     fingerprinters: HashMap<(String, u64, String), Fingerprinter>,
     method: String,
@@ -231,7 +232,7 @@ impl Checker {
         check_site(setup, plan)?;
         let mut checker = Checker {
             roots: setup.repositories.iter().map(|(name, path)| (name.to_string(), path.clone())).collect(),
-            own: setup.own_places(),
+            own: OwnPlaces::of(setup),
             fingerprinters: HashMap::new(),
             method: plan.method.name.clone(),
             key,
@@ -394,7 +395,7 @@ impl Checker {
         if !found.is_file() {
             return Err("it is not a regular file".to_owned());
         }
-        if setup::is_own(&self.own, &full) {
+        if self.own.has(&full) {
             return Err("it belongs to the worker itself".to_owned());
         }
         if !within().map_err(gone)? {

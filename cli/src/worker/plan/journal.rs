@@ -125,24 +125,31 @@ impl Journal {
         journal.lock(&path)?;
         let mut source = BufReader::new(journal.file.try_clone().with_context(context)?);
         let mut entries = Entries { read: Vec::new(), damaged: Vec::new() };
-        let mut complete_bytes = 0;
+        let (mut whole_bytes, mut is_torn, mut is_ended) = (0, false, true);
         for number in 1.. {
             let line = next_line(&mut source).with_context(context)?;
-            if number == 1 && !line.is_ended {
-                return Err(is_none());
-            }
-            if !line.is_ended {
-                // What the last line announces was not done. The next entry begins a line of its own.
-                journal.file.set_len(complete_bytes).with_context(context)?;
-                break;
-            }
-            complete_bytes += line.length_bytes;
             match line.entry() {
-                Ok(entry) if number > 1 || is_begin(&entry) => entries.read.push(entry),
-                _ if number == 1 => return Err(is_none()),
-                Ok(_) => {}
+                _ if line.length_bytes == 0 => break,
+                Ok(Entry::Begin { schema, .. }) if schema != SCHEMA => return Err(is_none()),
+                Ok(entry) => entries.read.push(entry),
+                Err(_) if line.is_torn() => {
+                    is_torn = true;
+                    break;
+                }
                 Err(reason) => entries.damaged.push(format!("line {number} of `{}`: {reason}", path.display())),
             }
+            whole_bytes += line.length_bytes;
+            is_ended = line.is_ended;
+        }
+        if entries.read.is_empty() {
+            return Err(is_none());
+        }
+        // The next entry begins a line of its own.
+        if is_torn {
+            // What the last line announces was not done.
+            journal.file.set_len(whole_bytes).with_context(context)?;
+        } else if !is_ended {
+            (&journal.file).write_all(b"\n").with_context(context)?;
         }
         Ok((journal, entries))
     }
@@ -163,10 +170,6 @@ impl Journal {
     }
 }
 
-fn is_begin(entry: &Entry) -> bool {
-    matches!(entry, Entry::Begin { schema, .. } if schema == SCHEMA)
-}
-
 /// A line of the file.
 struct Line {
     /// Its bytes; of a line that is too long, the first ones.
@@ -178,6 +181,11 @@ struct Line {
 }
 
 impl Line {
+    /// True for a line that the process may have been writing when it ended.
+    fn is_torn(&self) -> bool {
+        !self.is_ended && self.length_bytes <= LINE_BYTES_MAX as u64
+    }
+
     fn entry(&self) -> Result<Entry, String> {
         if self.length_bytes > LINE_BYTES_MAX as u64 {
             return Err(format!("it is damaged: its {} bytes are more than any entry has", self.length_bytes));
@@ -229,6 +237,40 @@ mod tests {
         journal.write(&Entry::Moved { number: 2 }).unwrap();
         drop(journal);
         assert_eq!(Journal::open(folder.path()).unwrap().1.read.len(), 3);
+    }
+
+    #[test]
+    fn a_last_line_that_lacks_only_its_end_counts_and_a_long_one_is_damage() {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join(NAME);
+        let long = "x".repeat(LINE_BYTES_MAX + 1);
+        for (last, damaged) in [(r#"{"type":"moved","number":1}"#, 0), (&*long, 1)] {
+            drop(Journal::create(folder.path(), &begin("a", "1f", "00", "now".to_owned())).unwrap());
+            let whole = std::fs::read_to_string(&path).unwrap() + last;
+            std::fs::write(&path, &whole).unwrap();
+            let (mut journal, entries) = Journal::open(folder.path()).unwrap();
+            assert_eq!((entries.read.len(), entries.damaged.len()), (2 - damaged, damaged));
+            journal.write(&Entry::Undone { number: 1 }).unwrap();
+            drop(journal);
+            assert!(std::fs::read_to_string(&path).unwrap().starts_with(&(whole + "\n")));
+            assert_eq!(Journal::open(folder.path()).unwrap().1.read.len(), 3 - damaged);
+            std::fs::remove_file(&path).unwrap();
+        }
+    }
+
+    #[test]
+    fn damage_to_the_first_line_leaves_the_others() {
+        let folder = tempfile::tempdir().unwrap();
+        let mut journal = Journal::create(folder.path(), &begin("a", "1f", "00", "now".to_owned())).unwrap();
+        journal.write(&Entry::Moved { number: 1 }).unwrap();
+        drop(journal);
+        let path = folder.path().join(NAME);
+        let text = std::fs::read_to_string(&path).unwrap();
+        std::fs::write(&path, format!("x{text}")).unwrap();
+        let (_, entries) = Journal::open(folder.path()).unwrap();
+        assert_eq!((entries.read.len(), entries.damaged.len()), (1, 1));
+        std::fs::write(&path, text.replace("plan-journal/1", "plan-journal/2")).unwrap();
+        assert!(Journal::open(folder.path()).is_err(), "another version");
     }
 
     #[test]

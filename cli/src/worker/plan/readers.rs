@@ -46,13 +46,16 @@ impl Readers {
         if list.is_none() && CLASSES.into_iter().all(gives) {
             return Ok(true);
         }
-        let is_same = (found.uid(), found.gid()) == (self.file.uid(), self.file.gid()) && list == self.list;
+        // Who reads a file by its list does not enter a folder by the same one.
+        let is_same_list = list == self.list && (permission == READ || list.is_none() && self.list.is_none());
+        let is_same = (found.uid(), found.gid()) == (self.file.uid(), self.file.gid()) && is_same_list;
         let reads = |class: &u32| self.file.mode() >> class & READ != 0;
         Ok(is_same && CLASSES.into_iter().filter(reads).all(gives))
     }
 }
 
-/// The access list of a path beyond its mode; nothing if it has none.
+/// The access list of a path beyond its mode; nothing if it has none. File systems that do not know these lists fail: NFS and SMB
+/// have lists of other kinds.
 fn list(path: &Path) -> std::io::Result<Option<Vec<u8>>> {
     use rustix::io::Errno;
     let mut list = vec![0; LIST_BYTES_MAX];
@@ -61,7 +64,7 @@ fn list(path: &Path) -> std::io::Result<Option<Vec<u8>>> {
             list.truncate(length);
             Ok(Some(list))
         }
-        Err(Errno::NODATA | Errno::NOTSUP | Errno::NOSYS) => Ok(None),
+        Err(Errno::NODATA) => Ok(None),
         Err(error) => Err(error.into()),
     }
 }

@@ -7,7 +7,7 @@ use std::io::{self, Write as _};
 use std::os::unix::ffi::OsStrExt as _;
 use std::path::{Path, PathBuf};
 
-use anyhow::{Context as _, anyhow};
+use anyhow::anyhow;
 use cognate_export::human::count;
 use cognate_proto::name::one_line;
 use cognate_proto::path::{DocumentPath, printable};
@@ -15,6 +15,7 @@ use cognate_proto::path::{DocumentPath, printable};
 use super::UndoArgs;
 use super::apply::{FILES, hash_of, stub_of};
 use super::journal::{Entry, Journal, Leaves, Moving, STUB_BYTES_MAX};
+use super::own::OwnPlaces;
 use super::place::Place;
 use crate::exit::Exit;
 use crate::worker::setup;
@@ -24,7 +25,7 @@ pub(super) fn run(args: &UndoArgs) -> anyhow::Result<Exit> {
     let setup = setup::load(&args.config)?;
     let roots: BTreeMap<String, PathBuf> =
         setup.repositories.iter().map(|(name, path)| (name.to_string(), path.clone())).collect();
-    let own = setup.own_places();
+    let own = OwnPlaces::of(&setup);
     let (mut journal, entries) = Journal::open(&args.folder)?;
     // In the order in which they were moved; those that were put back are done.
     let mut moves: BTreeMap<u64, Moving> = BTreeMap::new();
@@ -60,10 +61,15 @@ pub(super) fn run(args: &UndoArgs) -> anyhow::Result<Exit> {
         }
     }
     let files = args.folder.join(FILES);
-    for found in documents_below(&files)?.into_iter().filter(|found| !left.contains(found)) {
+    let below = documents_below(&files);
+    let unnamed = below.documents.iter().filter(|found| !left.contains(*found));
+    let unnamed =
+        unnamed.map(|found| (found, "it is in the quarantine, and the journal has no line about it".to_owned()));
+    let unread = below.unread.iter().map(|(folder, error)| (folder, format!("it cannot be read: {error}")));
+    for (path, reason) in unnamed.chain(unread) {
         refused += 1;
-        let path = found.strip_prefix(&files).unwrap_or(&found).as_os_str().as_bytes();
-        writeln!(out, "refused {}: it is in the quarantine, and the journal has no line about it", printable(path))?;
+        let path = path.strip_prefix(&files).unwrap_or(path).as_os_str().as_bytes();
+        writeln!(out, "refused {}: {reason}", printable(path))?;
     }
     writeln!(out, "put back {}, refused {}", count(restored), count(refused))?;
     Ok(if refused == 0 { Exit::Complete } else { Exit::Incomplete })
@@ -74,19 +80,33 @@ fn quarantined(folder: &Path, repository: &str, path: &[u8]) -> PathBuf {
     folder.join(FILES).join(repository).join(OsStr::from_bytes(path))
 }
 
-/// All that is below a folder and is no folder, ascending. Links are not followed.
-fn documents_below(folder: &Path) -> anyhow::Result<Vec<PathBuf>> {
-    let (mut found, mut folders) = (Vec::new(), vec![folder.to_owned()]);
+/// All that is below a folder.
+#[derive(Default)]
+struct Below {
+    /// What is no folder, ascending.
+    documents: Vec<PathBuf>,
+    /// The folders that cannot be read, or not to their end.
+    unread: Vec<(PathBuf, io::Error)>,
+}
+
+/// Finds all that is below a folder. Links are not followed.
+fn documents_below(folder: &Path) -> Below {
+    let (mut below, mut folders) = (Below::default(), vec![folder.to_owned()]);
     while let Some(folder) = folders.pop() {
-        let context = || format!("`{}` cannot be read", folder.display());
-        for entry in std::fs::read_dir(&folder).with_context(context)? {
-            let entry = entry.with_context(context)?;
-            let is_folder = entry.file_type().with_context(context)?.is_dir();
-            if is_folder { folders.push(entry.path()) } else { found.push(entry.path()) }
+        let mut read = || -> io::Result<()> {
+            for entry in std::fs::read_dir(&folder)? {
+                let entry = entry?;
+                let list = if entry.file_type()?.is_dir() { &mut folders } else { &mut below.documents };
+                list.push(entry.path());
+            }
+            Ok(())
+        };
+        if let Err(error) = read() {
+            below.unread.push((folder, error));
         }
     }
-    found.sort();
-    Ok(found)
+    below.documents.sort();
+    below
 }
 
 /// The folders of an undo.
@@ -95,7 +115,7 @@ struct Folders<'a> {
     root: &'a Path,
     quarantine: &'a Path,
     /// The places of the worker itself.
-    own: &'a [PathBuf],
+    own: &'a OwnPlaces,
 }
 
 /// Puts a document back; false if it was never moved.
@@ -103,7 +123,7 @@ fn put_back(moving: &Moving, Folders { root, quarantine, own }: Folders<'_>) -> 
     // A journal may be from anybody: none of its paths may lead elsewhere.
     let path = DocumentPath::new(&moving.path_bytes()?)?;
     let inner = [FILES.as_bytes(), b"/", moving.repository.as_bytes(), b"/", path.as_bytes()].concat();
-    if setup::is_own(own, &root.join(OsStr::from_bytes(path.as_bytes()))) {
+    if own.has(&root.join(OsStr::from_bytes(path.as_bytes()))) {
         return Err(anyhow!("its place belongs to the worker itself"));
     }
     let place = Place::open(root, &path, false).map_err(|error| anyhow!("its folder: {error}"))?;

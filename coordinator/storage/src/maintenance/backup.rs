@@ -117,8 +117,6 @@ pub struct Restored {
     pub revoked: Vec<String>,
     /// Names to revoke that the backup does not know.
     pub unknown: Vec<String>,
-    /// False if the key that the backup was checked with came with the backup: whoever has that can also make one.
-    pub is_proven: bool,
 }
 
 /// Options of a restoration.
@@ -126,14 +124,15 @@ pub struct Restored {
 pub struct RestoreOptions<'a> {
     /// Names of members to revoke.
     pub revoked: &'a [String],
-    /// The key of the certificate authority; none: `ca.key` in the folder that is restored into, or else in the backup.
+    /// The key of the certificate authority; none: `ca.key` in the folder that is restored into.
     pub key: Option<&'a Path>,
     /// The clock for the journal.
     pub clock: fn() -> SystemTime,
 }
 
-/// Brings a saved state back into a folder that is not there, or has nothing but the key of the authority and a lock, and makes the store from it. The backup does not know
-/// what was revoked since: members of these names are, before there is a state that could be served. Open invitations are void.
+/// Brings a saved state back into a folder that has nothing but the key of the authority and perhaps a lock, and makes the store from
+/// it. The backup does not know what was revoked since: members of these names are, before there is a state that could be served.
+/// Open invitations are void.
 ///
 /// # Errors
 /// Fails if the backup is incomplete or was changed, its key is not there, or the folder has other files; nothing is written then.
@@ -141,9 +140,22 @@ pub fn restore(from: &Path, state_dir: &Path, options: &RestoreOptions<'_>) -> R
     let RestoreOptions { revoked, clock, .. } = *options;
     let own = state_dir.join(KEY);
     let key = options.key.unwrap_or(&own);
-    let is_proven = key.try_exists().map_err(Error::state(key))?;
-    let included = from.join(KEY);
-    let manifest = verify(from, if is_proven { key } else { &included })?;
+    if !key.try_exists().map_err(Error::state(key))? && from.join(KEY).is_file() {
+        // The key of a forged backup would prove the forgery.
+        return Err(Error::Invalid(format!(
+            "`{}` is missing, and whoever can write to the backup may have put another key there: put your own copy of the key in its \
+             place, or, if nobody else could write to the backup, `{}`, with mode 600",
+            key.display(),
+            from.join(KEY).display()
+        )));
+    }
+    let mut manifest = verify(from, key)?;
+    if let Some(entry) = manifest.files.get(KEY)
+        && own.try_exists().map_err(Error::state(&own))?
+        && pour(File::open(&own).map_err(Error::state(&own))?, &mut io::sink()).map_err(Error::state(&own))? == *entry
+    {
+        manifest.files.remove(KEY);
+    }
     match std::fs::read_dir(state_dir) {
         Ok(entries) => {
             for entry in entries {
@@ -176,7 +188,14 @@ pub fn restore(from: &Path, state_dir: &Path, options: &RestoreOptions<'_>) -> R
     let (revoked, unknown) = amend(&restoring, revoked, clock)?;
     std::fs::rename(&restoring, &journal).map_err(Error::state(&journal))?;
     sync_folder(state_dir).map_err(Error::state(state_dir))?;
-    Ok(Restored { rebuilt: rebuild(state_dir, clock)?, revoked, unknown, is_proven })
+    Ok(Restored { rebuilt: rebuild(state_dir, clock)?, revoked, unknown })
+}
+
+/// The code of a backup, if it was made with the key of this state's authority. Its files are not read: `restore` does that.
+pub fn code_of(backup: &Path, state_dir: &Path) -> Option<String> {
+    let found = blake3::Hash::from_hex(read_in(backup, CODE).ok()?).ok()?;
+    let made = code(&state_dir.join(KEY), &read_in(backup, MANIFEST).ok()?).ok()?;
+    (found == made).then(|| found.to_string())
 }
 
 /// Adds to a journal what the backup cannot know. Returns the names that were revoked, and those that it has no member of.
@@ -457,6 +476,10 @@ fn verify(from: &Path, key: &Path) -> Result<Manifest, Error> {
     let path = from.join(MANIFEST);
     if path.symlink_metadata().is_err_and(|error| is_absent(&error)) {
         return Err(Error::Invalid(format!("`{}` is no backup: it has no {MANIFEST}", from.display())));
+    }
+    if from.join(CODE).symlink_metadata().is_err_and(|error| is_absent(&error)) {
+        let detail = format!("`{CODE}` is missing beside it: an earlier version made it, or somebody took that away");
+        return Err(Error::Corrupt { path, detail });
     }
     let text = read_in(from, MANIFEST)?;
     let found = blake3::Hash::from_hex(&read_in(from, CODE)?);

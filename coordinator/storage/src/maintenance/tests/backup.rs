@@ -121,7 +121,6 @@ fn a_backup_made_while_sites_push_is_complete_and_a_restored_older_state_makes_s
     write_authority(&restored.join("ca.key"), "secret");
     std::fs::write(restored.join("lock"), "").unwrap();
     let found = crate::maintenance::restore(&to, &restored, &restoring(&[], None)).unwrap();
-    assert!(found.is_proven);
     assert_eq!(std::fs::read(restored.join("ca.key")).unwrap(), b"secret");
     assert_eq!((found.rebuilt.members, found.rebuilt.indexes), (3, 3));
     let again = crate::maintenance::restore(&to, &restored, &restoring(&[], None));
@@ -249,12 +248,33 @@ fn a_backup_with_names_that_none_has_is_refused_even_by_its_own_key() {
 }
 
 #[test]
-fn a_backup_that_brings_its_own_key_says_that_it_proves_nothing() {
+fn a_backup_that_brings_its_own_key_is_restored_once_the_key_is_put_in_its_place() {
     let (fixture, _) = lived_in();
     let elsewhere = tempfile::tempdir().unwrap();
     let (to, state) = (elsewhere.path().join("backup"), elsewhere.path().join("state"));
     let options = crate::maintenance::BackupOptions { include_ca: true, clock };
     crate::maintenance::backup(fixture.folder.path(), &to, &options).unwrap();
-    let restored = crate::maintenance::restore(&to, &state, &restoring(&[], None)).unwrap();
-    assert!(!restored.is_proven && state.join("ca.key").is_file());
+    let restore = || crate::maintenance::restore(&to, &state, &restoring(&[], None)).map(drop);
+    let refused = restore().unwrap_err().to_string();
+    assert!(refused.contains("may have put another key there") && !state.try_exists().unwrap(), "{refused}");
+    std::fs::create_dir(&state).unwrap();
+    write_authority(&state.join("ca.key"), "another");
+    assert!(restore().unwrap_err().to_string().contains("of another federation"));
+    std::fs::copy(to.join("ca.key"), state.join("ca.key")).unwrap();
+    restore().unwrap();
+}
+
+#[test]
+fn the_code_of_a_backup_is_known_only_with_the_key_of_its_state() {
+    let (fixture, _) = lived_in();
+    let elsewhere = tempfile::tempdir().unwrap();
+    let (to, state) = (elsewhere.path().join("backup"), fixture.folder.path());
+    let options = crate::maintenance::BackupOptions { include_ca: false, clock };
+    crate::maintenance::backup(state, &to, &options).unwrap();
+    assert!(crate::maintenance::code_of(&to, state).is_some());
+    let key = elsewhere.path().join("ca.key");
+    write_authority(&key, "another");
+    assert_eq!(crate::maintenance::code_of(&to, elsewhere.path()), None);
+    forge(&to, "scans/1f/result.sqlite", b"x");
+    assert_eq!(crate::maintenance::code_of(&to, state), None);
 }

@@ -201,8 +201,9 @@ impl Life {
         let since: Vec<String> = since.into_iter().collect();
         self.log.push(format!("put back, without {since:?}"));
         let folder = folder();
-        let options = RestoreOptions { revoked: &since, key: None, clock };
-        restore(&from.path().join("backup"), folder.path(), &options).unwrap();
+        let backup = from.path().join("backup");
+        let options = RestoreOptions { revoked: &since, key: Some(&backup.join("ca.key")), clock };
+        restore(&backup, folder.path(), &options).unwrap();
         // Who enrolled or renewed since is not known to the backup. Who has the same certificate, and was not named, goes on.
         self.model
             .current
