@@ -28,6 +28,8 @@ pub(crate) const CHUNKS_LEAST: u64 = 1 << 16;
 const TIMES_MAX: u8 = 64;
 /// Chunks of which it is known how often they were asked for: some 140 MB. Others count each time.
 const KNOWN_MAX: usize = 1 << 22;
+/// The limits that all indexes of a repository have in a day together: that of the bytes and that of the texts, whatever methods cut them.
+const LIMITS_MAX: f64 = 2.0;
 /// Pairs that are measured exactly in a day: those of 32 scans.
 pub(crate) const PAIRS_MAX: u64 = 32 * 64;
 
@@ -88,6 +90,21 @@ struct IndexCount {
     method_id: Vec<u8>,
     #[prost(uint64, tag = "3")]
     chunks: u64,
+    /// The limit when they were counted last.
+    #[prost(uint64, tag = "4")]
+    limit: u64,
+}
+
+impl IndexCount {
+    /// The part of its limit that was used.
+    fn used(&self) -> f64 {
+        share_of(self.chunks, self.limit)
+    }
+}
+
+#[expect(clippy::cast_precision_loss, reason = "a share of numbers that a double holds exactly up to 2^53")]
+fn share_of(chunks: u64, limit: u64) -> f64 {
+    chunks as f64 / limit.max(1) as f64
 }
 
 impl Answers {
@@ -120,13 +137,17 @@ impl Answers {
         let mut today = self.today.lock().expect("nothing panics while it is held");
         today.begin(self.day());
         let key = |tag: &Tag| u64::from_le_bytes(*tag.0.first_chunk().expect("a tag has sixteen bytes"));
-        let times = |tag: &&Tag| today.times.get(&key(tag)).copied().unwrap_or(0);
-        if tags.iter().any(|tag| times(&tag) >= TIMES_MAX) {
+        let mut asked: HashMap<u64, u64> = HashMap::default();
+        for tag in tags {
+            *asked.entry(key(tag)).or_default() += 1;
+        }
+        let times = |tag: &u64| today.times.get(tag).copied().unwrap_or(0);
+        if asked.iter().any(|(tag, more)| u64::from(times(tag)) + more > TIMES_MAX.into()) {
             return Err(SyncError::Policy(format!(
                 "the scan asks for the pieces of a chunk of `{repository}` that it had {TIMES_MAX} times today: it can go on tomorrow"
             )));
         }
-        let new = tags.iter().filter(|tag| times(tag) == 0).count() as u64;
+        let new = asked.keys().filter(|tag| times(tag) == 0).count() as u64;
         let index = today.index(repository, method_id);
         let (most, before) = (limit.chunks(), today.counts.indexes[index].chunks);
         if before + new > most {
@@ -136,13 +157,21 @@ impl Answers {
                 limit.share
             )));
         }
+        let of_others = today.others(repository, method_id).map(IndexCount::used).sum::<f64>();
+        if of_others + share_of(before + new, most) > LIMITS_MAX {
+            return Err(SyncError::Policy(format!(
+                "policy.fine_share_per_day is {}, and the chunks of `{repository}` that were cut again today, over all methods, are                  twice that: the scan can go on tomorrow",
+                limit.share
+            )));
+        }
         today.counts.indexes[index].chunks += new;
-        for tag in tags {
+        today.counts.indexes[index].limit = most;
+        for (tag, more) in asked {
             let is_full = today.times.len() >= KNOWN_MAX;
-            match today.times.get_mut(&key(tag)) {
-                Some(times) => *times = times.saturating_add(1),
+            match today.times.get_mut(&tag) {
+                Some(times) => *times = times.saturating_add(u8::try_from(more).unwrap_or(u8::MAX)),
                 None if is_full => {}
-                None => drop(today.times.insert(key(tag), 1)),
+                None => drop(today.times.insert(tag, u8::try_from(more).unwrap_or(u8::MAX))),
             }
         }
         self.write(&today.counts)
@@ -187,12 +216,23 @@ impl Today {
         }
     }
 
+    /// The counts of a repository by other methods.
+    fn others(&self, repository: &RepositoryName, method_id: MethodId) -> impl Iterator<Item = &IndexCount> {
+        let is_other =
+            move |index: &&IndexCount| index.repository == repository.as_str() && index.method_id != method_id.0;
+        self.counts.indexes.iter().filter(is_other)
+    }
+
     /// The place of the count of an index.
     fn index(&mut self, repository: &RepositoryName, method_id: MethodId) -> usize {
         let indexes = &mut self.counts.indexes;
         let is_it = |index: &IndexCount| index.repository == repository.as_str() && index.method_id == method_id.0;
         indexes.iter().position(is_it).unwrap_or_else(|| {
-            indexes.push(IndexCount { repository: repository.to_string(), method_id: method_id.0.to_vec(), chunks: 0 });
+            indexes.push(IndexCount {
+                repository: repository.to_string(),
+                method_id: method_id.0.to_vec(),
+                ..IndexCount::default()
+            });
             indexes.len() - 1
         })
     }
@@ -266,6 +306,34 @@ mod tests {
         }
         assert!(refusal(answers.take_chunks(&kb, METHOD, limit, &tags(7..8))).contains("64 times today"));
         answers.take_chunks(&kb, METHOD, limit, &tags(125..126)).unwrap();
+    }
+
+    #[test]
+    fn a_chunk_that_stands_often_in_one_choice_counts_as_often() {
+        let folder = tempfile::tempdir().unwrap();
+        let answers = Answers::open(folder.path(), || on_day(20_000));
+        let (kb, limit) = ("kb".parse().unwrap(), ChunkLimit { share: 1.0, in_index: 125 });
+        let take = |times| answers.take_chunks(&kb, METHOD, limit, &tags(7..8).repeat(times));
+        refusal(take(65));
+        take(40).unwrap();
+        refusal(take(25));
+        take(24).unwrap();
+    }
+
+    #[test]
+    fn other_methods_give_a_repository_no_more_than_two_shares() {
+        let folder = tempfile::tempdir().unwrap();
+        let answers = Answers::open(folder.path(), || on_day(20_000));
+        let (kb, limit) = ("kb".parse().unwrap(), ChunkLimit { share: 0.5, in_index: 400_000 });
+        let take = |method, from: u64, count| {
+            answers.take_chunks(&kb, MethodId([method; 16]), limit, &tags(from..from + count))
+        };
+        take(1, 0, 200_000).unwrap();
+        take(2, 1_000_000, 100_000).unwrap();
+        take(3, 2_000_000, 90_000).unwrap();
+        assert!(refusal(take(4, 3_000_000, 20_000)).contains("over all methods"));
+        take(4, 3_000_000, 10_000).unwrap();
+        answers.take_chunks(&"other".parse().unwrap(), MethodId([4; 16]), limit, &tags(0..200_000)).unwrap();
     }
 
     #[test]

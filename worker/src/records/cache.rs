@@ -69,8 +69,8 @@ impl Cache {
         left == 0
     }
 
-    /// Remembers and forgets many paths at once. A failure only means that documents are read again.
-    pub(crate) fn apply(&self, repository: &RepositoryName, changes: &[Change]) {
+    /// Remembers and forgets many paths at once. A failure means that documents are read again: `false`.
+    pub(crate) fn apply(&self, repository: &RepositoryName, changes: &[Change]) -> bool {
         let applied = self.apply_inside(repository, changes).and_then(|()| {
             let mut rows = Rows::of(&self.trees.documents);
             for change in changes {
@@ -79,7 +79,9 @@ impl Cache {
             }
             rows.finish()
         });
+        let is_applied = applied.is_ok();
         warn("the cache cannot be written; documents will be read again", applied);
+        is_applied
     }
 
     /// Writes the rows inside of documents before the rows that count them: after a stop in between, the count differs and

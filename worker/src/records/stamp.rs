@@ -36,6 +36,11 @@ impl Stamp {
         Facts { path: path.as_bytes(), size_bytes: Some(self.length_bytes) }
     }
 
+    /// The same length and times with an inode that no file has: the stamp of a document whose result is never used again.
+    pub(crate) fn of_no_file(self) -> Stamp {
+        Stamp { inode: 0, ..self }
+    }
+
     /// The time of the last modification in seconds since 1970.
     pub(crate) fn modified_seconds(&self) -> i64 {
         self.modified_ns.div_euclid(1_000_000_000)

@@ -405,36 +405,52 @@ impl<'a> Collector<'a> {
     fn collect_read(
         &mut self,
         path: DocumentPath,
-        done: Fingerprinted,
+        mut done: Fingerprinted,
         earlier: Option<KnownDocument>,
     ) -> Result<(), Stopped> {
         self.classes.count(done.class, done.stamp.length_bytes);
         self.list_office(done.candidate, &path);
-        let is_remembered = self.memory.remember(&path, &done, earlier);
+        if done.changing {
+            let parts = std::iter::once(&mut done.own).chain(done.inside.iter_mut().map(|(_, outcome)| outcome));
+            for part in parts.filter(|part| part.state.has_content()) {
+                part.state = DocumentState::Changing;
+            }
+        }
+        self.memory.remember(&path, &done, earlier);
         if self.may_be_asked_for_chunks() {
             self.memory.hold(&done);
         }
-        let with_state = |outcome: PartOutcome| match done.changing && outcome.state.has_content() {
-            true => PartOutcome { state: DocumentState::Changing, ..outcome },
-            false => outcome,
-        };
         let inside = u32::try_from(done.inside.len()).unwrap_or(u32::MAX);
         let path_bytes = done.inside.iter().map(|(path, _)| path.as_bytes().len() as u64).sum();
-        let stored = (is_remembered && inside > INSIDE_SENT_AT_ONCE_MAX && !self.share.is_unlimited())
-            .then(|| self.memory.result(&done.own, inside))
-            .flatten();
-        if let Some(result) = stored {
-            self.share.wait(WaitingFile { path, result, stamp: done.stamp, path_bytes });
+        if self.waits(&path, &done, (inside, path_bytes)) {
+            // It is decided when everything was read.
         } else if self.share.take(inside.into(), path_bytes) {
-            self.send_part(path, with_state(done.own), done.stamp)?;
+            self.send_part(path, done.own, done.stamp)?;
             for (path, outcome) in done.inside {
-                self.send_part(path, with_state(outcome), done.stamp)?;
+                self.send_part(path, outcome, done.stamp)?;
             }
         } else {
             self.leave_out(path, DocumentState::TooManyMembers)?;
         }
         self.memory.discard_unused(done.spool_file);
         Ok(())
+    }
+
+    /// Lets a file that was read wait with the documents inside of it, if they are many or do not fit. Where nothing can be stored, what
+    /// fits is decided by the order of reading.
+    fn waits(&mut self, path: &DocumentPath, done: &Fingerprinted, (inside, path_bytes): (u32, u64)) -> bool {
+        if inside == 0
+            || self.share.is_unlimited()
+            || (inside <= INSIDE_SENT_AT_ONCE_MAX && self.share.fits(inside.into(), path_bytes))
+        {
+            return false;
+        }
+        self.memory.remember_inside(path, done);
+        let result = self.memory.result(&done.own, inside);
+        let waiting = result.map(|result| WaitingFile { path: path.clone(), result, stamp: done.stamp, path_bytes });
+        let waits = waiting.is_some();
+        waiting.into_iter().for_each(|file| self.share.wait(file));
+        waits
     }
 
     /// True if a scan may ask for chunks of documents of this sync, and their places follow from their lists.

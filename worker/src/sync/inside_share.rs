@@ -40,15 +40,24 @@ impl InsideShare {
         self.left == InsideMax::NONE
     }
 
-    /// Counts documents inside of a file that are sent at once; returns false, and counts nothing, if they do not fit.
-    pub(super) fn take(&mut self, documents: u64, path_bytes: u64) -> bool {
+    /// What is left after documents inside of a file; nothing if they do not fit.
+    fn after(&self, documents: u64, path_bytes: u64) -> Option<InsideMax> {
         if self.is_unlimited() {
-            return true;
+            return Some(InsideMax::NONE);
         }
         let after = self.left.documents.checked_sub(documents).zip(self.left.path_bytes.checked_sub(path_bytes));
-        if let Some((documents, path_bytes)) = after {
-            self.left = InsideMax { documents, path_bytes };
-        }
+        after.map(|(documents, path_bytes)| InsideMax { documents, path_bytes })
+    }
+
+    /// True if documents inside of a file fit.
+    pub(super) fn fits(&self, documents: u64, path_bytes: u64) -> bool {
+        self.after(documents, path_bytes).is_some()
+    }
+
+    /// Counts documents inside of a file that are sent at once; returns false, and counts nothing, if they do not fit.
+    pub(super) fn take(&mut self, documents: u64, path_bytes: u64) -> bool {
+        let after = self.after(documents, path_bytes);
+        self.left = after.unwrap_or(self.left);
         after.is_some()
     }
 

@@ -12,6 +12,7 @@ use crate::documents::outcome::{Chunks, Fingerprinted, PartOutcome};
 use crate::records::cache::Cache;
 use crate::records::cache::known::{Change, KnownDocument, LastSync, MethodResult, StoredPart};
 use crate::records::lists::{ListWriter, Lists, Location};
+use crate::records::stamp::Stamp;
 use crate::records::store::StampedList;
 
 /// Number of rows that wait to be written at most, beside those of one document.
@@ -62,21 +63,34 @@ impl<'a> Memory<'a> {
         }
     }
 
-    /// Remembers a document that was read, if it is settled; returns false if it is not remembered.
-    pub(super) fn remember(
-        &mut self,
-        path: &DocumentPath,
-        done: &Fingerprinted,
-        earlier: Option<KnownDocument>,
-    ) -> bool {
-        if self.cache.is_none() || !self.can_store || !done.settled {
-            return false;
+    /// Remembers a document that was read, if it is settled.
+    pub(super) fn remember(&mut self, path: &DocumentPath, done: &Fingerprinted, earlier: Option<KnownDocument>) {
+        if self.can_remember() && done.settled {
+            self.store(path, done, earlier, done.stamp);
         }
+    }
+
+    /// Stores the documents inside of one for the time of this sync: the next one reads it again, unless it is remembered as well.
+    pub(super) fn remember_inside(&mut self, path: &DocumentPath, done: &Fingerprinted) {
+        if self.can_remember() && !done.settled {
+            self.store(path, done, None, done.stamp.of_no_file());
+        }
+    }
+
+    fn can_remember(&self) -> bool {
+        self.cache.is_some() && self.can_store
+    }
+
+    fn store(&mut self, path: &DocumentPath, done: &Fingerprinted, earlier: Option<KnownDocument>, stamp: Stamp) {
         match self.change(path.clone(), done, earlier) {
-            Ok(change) => self.add(change),
+            Ok(mut change) => {
+                if let Some(known) = &mut change.known {
+                    known.stamp = stamp;
+                }
+                self.add(change);
+            }
             Err(error) => self.stop_storing(&error),
         }
-        self.can_store
     }
 
     fn add(&mut self, change: Change) {
@@ -122,7 +136,7 @@ impl<'a> Memory<'a> {
         }
         if let Some(cache) = self.cache {
             crate::failpoint!("worker.cache_write");
-            cache.apply(self.repository, &self.changes);
+            self.can_store &= cache.apply(self.repository, &self.changes);
         }
         self.changes.clear();
         self.rows = 0;
@@ -142,8 +156,11 @@ impl<'a> Memory<'a> {
         }
     }
 
-    /// The result of a document that was just remembered; none if the place of its own list is not known.
+    /// The result of a document that was just stored; none if it is not stored.
     pub(super) fn result(&self, own: &PartOutcome, inside: u32) -> Option<MethodResult> {
+        if !self.can_remember() {
+            return None;
+        }
         let list = match &own.content {
             Some((content, _)) => Some((*content, *self.stored.get(&content.digest)?)),
             None => None,
@@ -236,7 +253,6 @@ mod tests {
 
     use super::*;
     use crate::records::file_hashes::FileHashes;
-    use crate::records::stamp::Stamp;
 
     fn stamp(inode: u64) -> Stamp {
         Stamp { length_bytes: 5, modified_ns: 1, changed_ns: 1, inode }
@@ -303,6 +319,34 @@ mod tests {
         memory.forget(path("settled"));
         memory.flush();
         assert_eq!(cache.get(&repository, &path("settled")), None);
+    }
+
+    #[test]
+    fn what_is_inside_of_an_unsettled_document_is_stored_for_this_sync_and_never_used_again() {
+        let folder = tempfile::tempdir().unwrap();
+        let cache = Cache::open(&folder.path().join("cache")).unwrap();
+        let lists = Lists::open(&folder.path().join("lists")).unwrap();
+        let repository = RepositoryName::main();
+        let mut memory = Memory::new(Some(&cache), &lists, &repository, (MethodId([1; 16]), 0));
+        let path = |name: &str| DocumentPath::new(name.as_bytes()).unwrap();
+        let state = |state| PartOutcome { state, content: None, message_id_hash: None };
+        let racy = Fingerprinted {
+            settled: false,
+            own: state(DocumentState::Container),
+            inside: vec![(path("a.zip!/b"), state(DocumentState::Container))],
+            ..done(stamp(7), None)
+        };
+        memory.remember_inside(&path("a.zip"), &racy);
+        memory.flush();
+        let result = memory.result(&racy.own, 1).unwrap();
+        let mut inside = Vec::new();
+        let is_complete = cache.each_inside(&repository, &path("a.zip"), &result, |path, part| {
+            inside.push((path, part.state));
+            true
+        });
+        assert!(is_complete);
+        assert_eq!(inside, [(path("a.zip!/b"), DocumentState::Container)]);
+        assert_ne!(cache.get(&repository, &path("a.zip")).unwrap().stamp, racy.stamp);
     }
 
     #[test]
