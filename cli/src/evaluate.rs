@@ -1,112 +1,42 @@
-//! `cognate evaluate`: the papers' own experiments.
+//! `cognate evaluate`: starts the laboratory, a program of its own.
 
-use std::io::{self, Write as _};
-use std::path::PathBuf;
-use std::time::Duration;
+use std::ffi::OsString;
+use std::os::unix::process::CommandExt as _;
+use std::process::Command;
 
-use clap::builder::PossibleValuesParser;
-use clap::{ArgAction, Args};
-use cognate_evaluation::{EXPERIMENTS, Experiment, Setting};
-use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
+use clap::Args;
 
-use crate::exit::{Exit, usage};
-use crate::stop::Stop;
+use crate::exit::{Exit, coded, usage};
+
+/// The name of the program, beside this one.
+const PROGRAM: &str = "cognate-evaluate";
 
 /// Runs an experiment of one of the papers, and compares its numbers with those of the paper.
 ///
-/// Writes EXPERIMENT.json with every number, a CSV file for each table, an SVG picture for each figure, and EXPERIMENT.md,
-/// the page to read. `cognate evaluate --list` describes each experiment and the corpus that it needs.
+/// The experiments are a program of their own, `cognate-evaluate`, which `cargo build --release --workspace` builds beside this one.
+/// `cognate evaluate --list` describes each experiment and the corpus that it needs, `cognate evaluate --help` the options.
 #[derive(Args, Debug)]
-#[command(after_help = "Examples:
+#[command(
+    disable_help_flag = true,
+    after_help = "Examples:
   cognate evaluate --list
-  cognate evaluate chunkers --corpus /srv/manuals -o findings
-  cognate evaluate hp2005 --corpus /srv/manuals --full -o findings
-  cognate evaluate in-common --pairs /srv/manuals/v4 /srv/manuals/v5 -o findings
-  cognate evaluate in-common --office-set -o findings")]
+  cognate evaluate chunkers --corpus /srv/manuals -o findings"
+)]
 pub(crate) struct EvaluateArgs {
-    /// Name of the experiment
-    #[arg(required_unless_present = "list", value_parser = PossibleValuesParser::new(EXPERIMENTS.iter().map(|experiment| experiment.name)))]
-    experiment: Option<String>,
-    /// Folder of documents [default: some are made from the seed]
-    #[arg(long, value_name = "DIR")]
-    corpus: Option<PathBuf>,
-    /// Two folders with versions of the same documents, for in-common; repeatable
-    #[arg(long, value_names = ["A", "B"], num_args = 2, action = ArgAction::Append, conflicts_with = "corpus")]
-    pairs: Vec<PathBuf>,
-    /// Compare also the contracts of one template that are made from the seed, by their text, for in-common
-    #[arg(long, conflicts_with = "corpus")]
-    office_set: bool,
-    /// Run the entire corpus and all repetitions, which can take longer than two minutes
-    #[arg(long)]
-    full: bool,
-    /// Seed of the random number generator
-    #[arg(long, value_name = "N", default_value_t = 1)]
-    seed: u64,
-    /// Folder for the results
-    #[arg(short, long, value_name = "DIR", required_unless_present = "list")]
-    output: Option<PathBuf>,
-    /// List the experiments
-    #[arg(long)]
-    list: bool,
+    /// The experiment and its options
+    #[arg(trailing_var_arg = true, allow_hyphen_values = true, value_name = "ARGUMENT")]
+    words: Vec<OsString>,
 }
 
-/// Runs the command.
+/// Becomes the program.
 pub(crate) fn run(args: &EvaluateArgs) -> anyhow::Result<Exit> {
-    let (Some(name), Some(output)) = (&args.experiment, &args.output) else {
-        return list();
-    };
-    let experiment = Experiment::named(name).ok_or_else(|| usage(format!("there is no experiment `{name}`")))?;
-    let has_folders = !args.pairs.is_empty() || args.office_set;
-    if experiment.compares_folders() != has_folders {
-        let sentence = if has_folders {
-            "takes --corpus, not --pairs or --office-set"
-        } else {
-            "needs --pairs A B, or --office-set"
-        };
-        return Err(usage(format!("the experiment `{name}` {sentence}")));
+    let program = std::env::current_exe()?.with_file_name(PROGRAM);
+    let shown = program.display();
+    if !program.try_exists()? {
+        return Err(usage(format!(
+            "the experiments are a program of their own, and `{shown}` is missing: `cargo build --release --workspace` builds it"
+        )));
     }
-    let pairs: Vec<[PathBuf; 2]> = args.pairs.as_chunks::<2>().0.to_vec();
-    // Signals need a runtime; the experiment itself is synchronous.
-    let runtime = tokio::runtime::Builder::new_multi_thread().worker_threads(1).enable_all().build()?;
-    let stop = runtime.block_on(async { Stop::on_signals() })?;
-    let bar = ProgressBar::with_draw_target(None, ProgressDrawTarget::stderr());
-    bar.set_style(ProgressStyle::with_template("{msg:<44} {bar:30} {percent:>3} %").expect("a well-formed template"));
-    bar.enable_steady_tick(Duration::from_millis(250));
-    let progress = |what: &str, done: u64, total: u64| {
-        bar.set_message(what.to_owned());
-        bar.set_length(total.max(1));
-        bar.set_position(done);
-        stop.signal().is_none()
-    };
-    let setting = Setting {
-        corpus: args.corpus.as_deref(),
-        pairs: &pairs,
-        office_set: args.office_set,
-        full: args.full,
-        seed: args.seed,
-        progress: &progress,
-    };
-    let found = experiment.run(&setting);
-    bar.finish_and_clear();
-    match (stop.signal(), found) {
-        (Some(number), _) => Ok(Exit::Signal(number)),
-        (None, found) => {
-            let findings = found?;
-            cognate_evaluation::write(name, &findings, output)?;
-            let mut out = io::stdout().lock();
-            for row in &findings.comparisons {
-                writeln!(out, "{:>6}  {}: {}", row.agreement.word(), row.what, row.ours)?;
-            }
-            writeln!(out, "{}", output.join(format!("{name}.md")).display())?;
-            Ok(Exit::Complete)
-        }
-    }
-}
-
-fn list() -> anyhow::Result<Exit> {
-    let mut out = io::stdout().lock();
-    for experiment in EXPERIMENTS {
-        writeln!(out, "{:<17} {}\n{:<17} corpus: {}", experiment.name, experiment.about, "", experiment.corpus)?;
-    }
-    Ok(Exit::Complete)
+    let error = Command::new(&program).args(&args.words).exec();
+    Err(coded(Exit::InputOutput, format!("`{shown}` cannot be started: {error}")))
 }

@@ -22,6 +22,13 @@ pub fn cognate() -> &'static Path {
     PATH.get_or_init(|| build("cognate", &[]))
 }
 
+/// Builds the laboratory beside the binary, which starts it.
+pub fn build_laboratory() {
+    static PATH: OnceLock<PathBuf> = OnceLock::new();
+    // Together with the binary, so that what both need is built once.
+    PATH.get_or_init(|| build("cognate-evaluate", &["-p", "cognate-evaluation"]));
+}
+
 /// The path of the same program with points at which it can be made to fail.
 pub fn cognate_failpoints() -> &'static Path {
     static PATH: OnceLock<PathBuf> = OnceLock::new();

@@ -1,7 +1,14 @@
 //! `cognate evaluate`: an experiment from its corpus to the files that report it.
 
+use cognate_integration_tests::binary;
 use cognate_integration_tests::sandbox::names;
 use cognate_integration_tests::{Dice, Sandbox};
+
+/// A sandbox whose program has the laboratory beside it.
+fn laboratory() -> Sandbox {
+    binary::build_laboratory();
+    Sandbox::new()
+}
 
 /// A corpus in which every third document is a version of the one before.
 fn corpus(sandbox: &Sandbox) -> std::path::PathBuf {
@@ -20,7 +27,7 @@ fn corpus(sandbox: &Sandbox) -> std::path::PathBuf {
 
 #[test]
 fn an_experiment_leaves_numbers_tables_a_picture_and_a_page() {
-    let sandbox = Sandbox::new();
+    let sandbox = laboratory();
     let corpus = corpus(&sandbox);
     let run = |out: &str| {
         let (corpus, out) = (corpus.to_str().unwrap(), sandbox.path(out));
@@ -56,7 +63,7 @@ fn an_experiment_leaves_numbers_tables_a_picture_and_a_page() {
 
 #[test]
 fn an_experiment_without_its_input_names_the_missing_input() {
-    let sandbox = Sandbox::new();
+    let sandbox = laboratory();
     let (corpus, out) = (sandbox.folder("corpus", &[("a", b"too short")]), sandbox.path("out"));
     let (corpus, out) = (corpus.to_str().unwrap(), out.to_str().unwrap());
     let run = sandbox.cognate(["evaluate", "chunkers", "--corpus", corpus, "-o", out]).expect(1);
@@ -69,7 +76,7 @@ fn an_experiment_without_its_input_names_the_missing_input() {
 
 #[test]
 fn reported_shares_are_held_against_the_truth_of_two_folders() {
-    let sandbox = Sandbox::new();
+    let sandbox = laboratory();
     let corpus = corpus(&sandbox);
     let (old, new) = (corpus.join("old"), corpus.join("new"));
     let (old, new, out) = (old.to_str().unwrap(), new.to_str().unwrap(), sandbox.path("out"));
@@ -91,7 +98,7 @@ fn reported_shares_are_held_against_the_truth_of_two_folders() {
 
 #[test]
 fn contracts_of_one_template_are_made_and_compared_by_their_text() {
-    let sandbox = Sandbox::new();
+    let sandbox = laboratory();
     let out = sandbox.path("out");
     let run = sandbox.cognate(["evaluate", "in-common", "--office-set", "-o", out.to_str().unwrap()]).expect(0);
     assert!(run.text().contains("yes  contracts-drafted / contracts-signed (text): median error"), "{run:?}");
@@ -100,7 +107,7 @@ fn contracts_of_one_template_are_made_and_compared_by_their_text() {
 
 #[test]
 fn pairs_of_folders_and_a_corpus_belong_to_different_experiments() {
-    let sandbox = Sandbox::new();
+    let sandbox = laboratory();
     let (corpus, out) = (sandbox.folder("corpus", &[("a", b"too short")]), sandbox.path("out"));
     let (corpus, out) = (corpus.to_str().unwrap(), out.to_str().unwrap());
     let run = sandbox.cognate(["evaluate", "in-common", "-o", out]).expect(2);
@@ -112,4 +119,18 @@ fn pairs_of_folders_and_a_corpus_belong_to_different_experiments() {
     sandbox.cognate(["evaluate", "in-common", "--pairs", corpus, "-o", out]).expect(2);
     let run = sandbox.cognate(["evaluate", "in-common", "--pairs", corpus, corpus, "-o", out]).expect(1);
     assert!(run.stderr.contains("the same path and different bytes"), "{run:?}");
+}
+
+#[test]
+fn without_the_laboratory_the_command_that_builds_it_is_named() {
+    let sandbox = Sandbox::new();
+    let alone = sandbox.folder("alone", &[]).join("cognate");
+    if std::fs::hard_link(binary::cognate(), &alone).is_err() {
+        std::fs::copy(binary::cognate(), &alone).unwrap();
+    }
+    let mut command = std::process::Command::new(alone);
+    command.args(["evaluate", "--list"]);
+    let run = sandbox.spawn(command).ended().expect(2);
+    assert!(run.stderr.contains("`cargo build --release --workspace` builds it"), "{run:?}");
+    assert_eq!(run.stderr.lines().count(), 1);
 }

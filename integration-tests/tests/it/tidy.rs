@@ -34,7 +34,6 @@ const LADDER: [(&str, &[&str]); 18] = [
             // Of the binary with failpoints alone.
             "disk-faults",
             "durable",
-            "evaluation",
             "export",
             "fingerprint",
             "proto",

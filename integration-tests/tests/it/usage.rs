@@ -450,6 +450,7 @@ fn a_result_that_cannot_be_written_out_is_a_failure() {
 
 #[test]
 fn a_line_on_standard_error_that_cannot_be_written_changes_neither_result_nor_exit_code() {
+    cognate_integration_tests::binary::build_laboratory();
     let small = Small::new();
     let full = std::fs::File::options().write(true).open("/dev/full");
     let Ok(full) = full else { return not_checked("a full log, since this system has no `/dev/full`") };
