@@ -7,13 +7,9 @@
 use std::error::Error;
 use std::path::Path;
 
-use cognate_analysis::packed_sets::PackedSet;
+use cognate_result_file::{PackedSet, Part};
 use rusqlite::{Connection, Statement, params};
 
-const SCHEMA: &str = include_str!("../src/result/schema.sql");
-const DOCUMENTS: &str = include_str!("../src/result/documents.sql");
-const INDEXES: &str = include_str!("../src/result/indexes.sql");
-const DOCUMENTS_INDEXES: &str = include_str!("../src/result/documents_indexes.sql");
 /// A second is added to this for every document.
 const FIRST_TIME: i64 = 1_500_000_000;
 
@@ -190,8 +186,8 @@ fn write(
     out.execute_batch(
         "PRAGMA foreign_keys = OFF; PRAGMA page_size = 8192; PRAGMA journal_mode = OFF; PRAGMA synchronous = OFF; PRAGMA locking_mode = EXCLUSIVE;",
     )?;
-    out.execute_batch(SCHEMA)?;
-    out.execute_batch(DOCUMENTS)?;
+    let parts = [Part::Documents, Part::Others];
+    parts.iter().try_for_each(|part| out.execute_batch(&part.tables()))?;
     out.execute_batch("BEGIN")?;
     out.execute(
         "INSERT INTO scan (schema, id, method, view, chunk_bytes, min_shared_bytes, min_containment, across_only, keyed, status,
@@ -209,8 +205,8 @@ fn write(
         let bytes: u64 = mine.clone().map(|document| contents[document.content as usize].size_bytes).sum();
         out.execute(
             "INSERT INTO root (id, party, site, repository, documents, bytes, chunks, empty, unreadable, changed,
-               compressed_bytes, read_bytes, read_documents, sent_bytes, fine_read_bytes, place)
-             VALUES (?,'home',?,'main',?,?,0,0,0,0,0,?,?,0,0,?)",
+               compressed_bytes, read_bytes, read_documents, sent_bytes, fine_read_bytes, place, contradicted_contents, recognised)
+             VALUES (?,'home',?,'main',?,?,0,0,0,0,0,?,?,0,0,?,0,0)",
             params![site, format!("site-{site}"), mine.clone().count(), bytes, bytes, mine.count(), site],
         )?;
     }
@@ -227,8 +223,7 @@ fn write(
         out.execute_batch(CHANGES)?;
     }
     out.execute_batch("COMMIT")?;
-    out.execute_batch(INDEXES)?;
-    out.execute_batch(DOCUMENTS_INDEXES)?;
+    parts.iter().try_for_each(|part| out.execute_batch(part.indexes()))?;
     Ok(())
 }
 
@@ -251,8 +246,8 @@ fn write_contents(out: &Connection, contents: &[Content]) -> Result<(), Box<dyn 
 fn write_documents(out: &Connection, contents: &[Content], documents: &[Document]) -> Result<(), Box<dyn Error>> {
     let mut insert = out.prepare(
         "INSERT INTO document (id, root, path, content, size_bytes, modified, changing, status, partner, partner_shared_bytes,
-           partner_relation, partner_in_place, layer, other, listed, layer_status, partner_in_other)
-         VALUES (?,?,?,?,?,?,0,?,NULL,NULL,NULL,NULL,0,NULL,1,NULL,0)",
+           partner_relation, partner_in_place, layer, other, listed, layer_status, partner_in_other, recognised)
+         VALUES (?,?,?,?,?,?,0,?,NULL,NULL,NULL,NULL,0,NULL,1,NULL,0,0)",
     )?;
     for (id, document) in documents.iter().enumerate() {
         let content = &contents[document.content as usize];

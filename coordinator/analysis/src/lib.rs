@@ -30,7 +30,6 @@ mod manifests;
 mod measure;
 mod measured;
 mod numbered;
-pub mod packed_sets;
 mod pairs;
 mod part;
 mod propose;

@@ -6,10 +6,14 @@ use std::collections::HashMap;
 use std::path::Path;
 
 use cognate_durable::whole::{Draft, sync_folder};
-use cognate_fingerprint::{Verification, View};
-use cognate_proto::options::{Precision, Refine, ScanOptions, ScanView};
+use cognate_fingerprint::View;
+use cognate_proto::options::{Refine, ScanOptions, ScanView};
+use cognate_result_file::{
+    ExactPair, ExactSite, FORMAT, FineChunks, Insert, Layer as LayerRecord, Message, Missing, Part as Tables, Record,
+    Refined, Scan, Selection, SetAside,
+};
 use cognate_similarity::ContentIndex;
-use rusqlite::{Connection, params};
+use rusqlite::Connection;
 
 use self::apart::write_tables;
 use self::clusters::ClusterOrder;
@@ -39,13 +43,6 @@ mod overlap;
 mod packed_sets;
 mod roots;
 mod sets;
-
-const SCHEMA: &str = include_str!("result/schema.sql");
-const INDEXES: &str = include_str!("result/indexes.sql");
-const DOCUMENTS: &str = include_str!("result/documents.sql");
-const DOCUMENTS_INDEXES: &str = include_str!("result/documents_indexes.sql");
-/// The name of the format; a reader refuses another.
-pub const FORMAT: &str = "cognate.result/1";
 
 /// Content of a result.
 pub(crate) struct Publication<'a> {
@@ -186,8 +183,8 @@ struct LayerPart<'a> {
 }
 
 impl LayerPart<'_> {
-    fn content(&self, content: ContentIndex) -> usize {
-        self.contents_before + content.0 as usize
+    fn content(&self, content: ContentIndex) -> i64 {
+        row_number(self.contents_before + content.0 as usize)
     }
 }
 
@@ -216,20 +213,20 @@ impl Writer {
     /// Writes the tables of documents, and of what they hold.
     fn write_documents(&self, publication: &Publication<'_>, rows: &Rows<'_>) -> rusqlite::Result<()> {
         self.connection.execute_batch("BEGIN")?;
-        self.connection.execute_batch(DOCUMENTS)?;
+        self.connection.execute_batch(&Tables::Documents.tables())?;
         self.documents(publication, &rows.documents, &rows.sets)?;
         for part in parts(publication.layers, &rows.clusters) {
             self.contents(&part, &rows.documents, &rows.sets)?;
         }
         self.connection.execute_batch("COMMIT")?;
-        self.connection.execute_batch(DOCUMENTS_INDEXES)
+        self.connection.execute_batch(Tables::Documents.indexes())
     }
 
     /// Writes all other tables.
     fn write_others(&self, publication: &Publication<'_>, rows: &Rows<'_>) -> rusqlite::Result<()> {
         let Rows { documents, sets, clusters } = rows;
         self.connection.execute_batch("BEGIN")?;
-        self.connection.execute_batch(SCHEMA)?;
+        self.connection.execute_batch(&Tables::Others.tables())?;
         let places = Places::of(publication);
         self.scan(publication)?;
         self.layers(publication, sets)?;
@@ -249,7 +246,12 @@ impl Writer {
             folders_before += part.layer.findings.folders.len();
         }
         self.connection.execute_batch("COMMIT")?;
-        self.connection.execute_batch(INDEXES)
+        self.connection.execute_batch(Tables::Others.indexes())
+    }
+
+    /// Prepares the insertion of records.
+    fn insert<R: Record>(&self) -> rusqlite::Result<Insert<'_, R>> {
+        Insert::into(&self.connection)
     }
 
     fn scan(&self, publication: &Publication<'_>) -> rusqlite::Result<()> {
@@ -259,40 +261,32 @@ impl Writer {
         let first = spec.first();
         let passages = first.method.view() == View::Passages;
         let view = if passages { ScanView::Text } else { spec.options.view };
-        self.connection.execute(
-            "INSERT INTO scan VALUES (?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?)",
-            params![
-                FORMAT,
-                scan.id.to_string(),
-                first.method.name(),
-                view.name(),
-                chunk_bytes(first),
-                min_shared_bytes(first),
-                first.thresholds.min_containment.to_string(),
-                spec.options.across_only,
-                row.keyed,
-                status,
-                row.started,
-                finished,
-                passages,
-                spec.options.match_message_ids,
-                Some("greedy").filter(|_| spec.options.greedy),
-                first.method.capabilities().verified_by.map(Verification::name),
-            ],
-        )?;
+        self.insert()?.add(&Scan {
+            schema: FORMAT.to_owned(),
+            id: scan.id.to_string(),
+            method: first.method.name().into(),
+            view: view.name().into(),
+            chunk_bytes: chunk_bytes(first),
+            min_shared_bytes: min_shared_bytes(first),
+            min_containment: first.thresholds.min_containment.to_string(),
+            across_only: spec.options.across_only,
+            keyed: row.keyed,
+            status: status.into(),
+            started: row.started,
+            finished: *finished,
+            passages,
+            match_message_ids: spec.options.match_message_ids,
+            cluster: spec.options.greedy.then(|| "greedy".into()),
+            verified_by: first.method.capabilities().verified_by.map(|verification| verification.name().into()),
+        })?;
         self.selection(&spec.options)?;
         let order = publication.launch_order();
-        for missing in &row.missing {
-            self.connection.execute(
-                "INSERT INTO missing VALUES (?,?,?,?)",
-                params![
-                    missing.site,
-                    missing.repository,
-                    missing.reason,
-                    order.place_of(&missing.site, &missing.repository)
-                ],
-            )?;
-        }
+        self.insert()?.add_all(row.missing.iter().map(|missing| Missing {
+            site: missing.site.clone(),
+            repository: missing.repository.clone(),
+            reason: missing.reason.clone(),
+            place: order.place_of(&missing.site, &missing.repository) as u64,
+        }))?;
         match &spec.options.refine {
             Some(refine) => self.refined(refine, publication),
             None => Ok(()),
@@ -302,15 +296,12 @@ impl Writer {
     fn selection(&self, options: &ScanOptions) -> rusqlite::Result<()> {
         let of =
             |kind: &'static str, patterns: &[String]| patterns.iter().map(move |value| (kind, value.clone())).collect();
-        let mut rows: Vec<(&str, String)> = of("include", &options.include);
+        let mut rows: Vec<(&'static str, String)> = of("include", &options.include);
         rows.extend::<Vec<_>>(of("exclude", &options.exclude));
         rows.extend(options.size_max_bytes.map(|bytes| ("size_max", bytes.to_string())));
         rows.extend(options.sample_percent.map(|percent| ("sample", percent.to_string())));
         rows.extend(options.follow.then(|| ("follow", "true".to_owned())));
-        for (kind, value) in rows {
-            self.connection.execute("INSERT INTO selection VALUES (?,?)", params![kind, value])?;
-        }
-        Ok(())
+        self.insert()?.add_all(rows.into_iter().map(|(kind, value)| Selection { kind: kind.into(), value }))
     }
 
     fn refined(&self, refine: &Refine, publication: &Publication<'_>) -> rusqlite::Result<()> {
@@ -321,101 +312,96 @@ impl Writer {
         let files = frozen.documents.iter().filter(|document| document.part == Part::File).count();
         let bare = frozen.bare.iter().filter(|bare| bare.part == Part::File).count();
         let found = (files + bare + frozen.unread.len()) as u64;
-        self.connection.execute(
-            "INSERT INTO refined VALUES (?,?,?,?,?)",
-            params![
-                refine.scan.to_string(),
-                refine.word(),
-                refine.unmatched().then(|| integer(refine.size_min_bytes)),
-                integer(chosen),
-                integer(chosen.saturating_sub(found)),
-            ],
-        )?;
-        Ok(())
+        self.insert()?.add(&Refined {
+            scan: refine.scan.to_string(),
+            what: refine.word().into(),
+            size_min_bytes: refine.unmatched().then_some(refine.size_min_bytes),
+            documents: chosen,
+            changed: chosen.saturating_sub(found),
+        })
     }
 
     fn layers(&self, publication: &Publication<'_>, sets: &Sets) -> rusqlite::Result<()> {
         let Publication { scan, row, layers, .. } = publication;
-        let mut insert = self.connection.prepare("INSERT INTO layer VALUES (?,?,?,?,?,?,?,?,?,?,?,?,?,?)")?;
-        let mut insert_fine = self.connection.prepare("INSERT INTO fine VALUES (?,?,?,?,?,?,?)")?;
-        let mut set_aside = self.connection.prepare("INSERT INTO set_aside VALUES (?,?,?,?,?)")?;
         for (number, (layer, found)) in scan.spec.layers.iter().zip(*layers).enumerate() {
-            let sums = sets.sums[number];
-            insert.execute(params![
+            let (sums, fine) = (sets.sums[number], found.fine.as_ref());
+            self.insert()?.add(&LayerRecord {
                 number,
-                if layer.method.view().is_text() { "text" } else { "raw" },
-                chunk_bytes(layer),
-                min_shared_bytes(layer),
-                Some(row.layer(number).templates_digest).filter(|digest| !digest.is_empty()),
-                integer(sums.sets),
-                integer(sums.in_place),
-                integer(sums.wasted_bytes),
-                Some(layer.method.param()).filter(|param| !param.is_empty()),
-                scan.spec.precision(number).map(Precision::name),
-                found.fine.as_ref().map(|fine| integer(fine.fine_pairs)),
-                found.fine.as_ref().map(|fine| integer(fine.coarse_pairs)),
-                found.fine.as_ref().map(|fine| integer(fine.omitted_pairs)),
-                found.fine.as_ref().map(|fine| integer(fine.template_rows)),
-            ])?;
-            for (root, of_root) in found.fine.iter().flat_map(|fine| fine.roots.iter().enumerate()) {
-                insert_fine.execute(params![
-                    root,
-                    number,
-                    integer(of_root.chunks),
-                    integer(of_root.expanded_chunks),
-                    integer(of_root.changed_contents),
-                    of_root.failure.as_ref().map(|failure| &failure.reason),
-                    of_root.failure.as_ref().is_some_and(|failure| failure.refused),
-                ])?;
-            }
+                view: if layer.method.view().is_text() { "text".into() } else { "raw".into() },
+                chunk_bytes: chunk_bytes(layer),
+                min_shared_bytes: min_shared_bytes(layer),
+                templates_digest: Some(row.layer(number).templates_digest.to_owned())
+                    .filter(|digest| !digest.is_empty()),
+                identical_sets: sums.sets,
+                identical_in_place: sums.in_place,
+                wasted_bytes: sums.wasted_bytes,
+                param: Some(layer.method.param()).filter(|param| !param.is_empty()),
+                precision: scan.spec.precision(number).map(|precision| precision.name().into()),
+                fine_pairs: fine.map(|fine| fine.fine_pairs),
+                coarse_pairs: fine.map(|fine| fine.coarse_pairs),
+                omitted_pairs: fine.map(|fine| fine.omitted_pairs),
+                template_rows: fine.map(|fine| fine.template_rows),
+            })?;
+            let roots = fine.into_iter().flat_map(|fine| (0..).zip(&fine.roots));
+            self.insert()?.add_all(roots.map(|(root, of_root)| FineChunks {
+                root,
+                layer: number,
+                chunks: of_root.chunks,
+                expanded_chunks: of_root.expanded_chunks,
+                changed_contents: of_root.changed_contents,
+                failure: of_root.failure.as_ref().map(|failure| failure.reason.clone()),
+                refused: of_root.failure.as_ref().is_some_and(|failure| failure.refused),
+            }))?;
             self.exact(number, found)?;
-            for one in &found.frozen.set_aside {
-                let crowded = one.why == Why::Crowd;
-                set_aside.execute(params![one.tag.0, integer(one.documents), one.length_bytes, number, crowded])?;
-            }
+            self.insert()?.add_all(found.frozen.set_aside.iter().map(|one| SetAside {
+                tag: one.tag.0,
+                documents: one.documents,
+                length_bytes: one.length_bytes.into(),
+                layer: number,
+                crowded: one.why == Why::Crowd,
+            }))?;
         }
-        let mut insert = self.connection.prepare("INSERT INTO message VALUES (?,?,?,?)")?;
-        for (number, set) in sets.messages.iter().enumerate() {
-            insert.execute(params![number, set.hash, integer(set.documents), set.in_place])?;
-        }
-        Ok(())
+        self.insert()?.add_all((0..).zip(&sets.messages).map(|(id, set)| Message {
+            id,
+            hash: set.hash,
+            documents: set.documents,
+            in_place: set.in_place,
+        }))
     }
 }
 
 impl Writer {
     /// The pairs that sites measured exactly, and the sites that were asked.
     fn exact(&self, layer: usize, found: &Layered) -> rusqlite::Result<()> {
-        let mut insert = self.connection.prepare("INSERT INTO exact VALUES (?,?,?,?,?,?)")?;
-        for pair in found.exact.iter().flat_map(|exact| &exact.pairs) {
-            let [a, b] = pair.size_bytes.map(integer);
-            let [true_a, true_b] = pair.true_bytes.map(integer);
-            insert.execute(params![layer, a, b, integer(pair.reported_bytes), true_a, true_b])?;
-        }
-        let mut insert = self.connection.prepare("INSERT INTO exact_site VALUES (?,?,?,?,?,?,?)")?;
-        for site in found.exact.iter().flat_map(|exact| &exact.sites) {
-            let root = found.frozen.roots.iter().find(|root| root.site_number == site.site);
-            insert.execute(params![
-                layer,
-                root.map(|root| root.site.as_str()),
-                integer(site.sampled_pairs),
-                integer(site.measured_pairs),
-                site.failure.as_ref().map(|failure| &failure.reason),
-                site.failure.as_ref().is_some_and(|failure| failure.refused),
-                integer(site.read_bytes),
-            ])?;
-        }
-        Ok(())
+        self.insert()?.add_all(found.exact.iter().flat_map(|exact| &exact.pairs).map(|pair| ExactPair {
+            layer,
+            size_bytes_a: pair.size_bytes[0],
+            size_bytes_b: pair.size_bytes[1],
+            reported_bytes: pair.reported_bytes,
+            true_bytes_a: pair.true_bytes[0],
+            true_bytes_b: pair.true_bytes[1],
+        }))?;
+        let named = |number| found.frozen.roots.iter().find(|root| root.site_number == number);
+        self.insert()?.add_all(found.exact.iter().flat_map(|exact| &exact.sites).map(|site| ExactSite {
+            layer,
+            site: named(site.site).map(|root| root.site.to_string()).unwrap_or_default(),
+            sampled_pairs: site.sampled_pairs,
+            measured_pairs: site.measured_pairs,
+            failure: site.failure.as_ref().map(|failure| failure.reason.clone()),
+            refused: site.failure.as_ref().is_some_and(|failure| failure.refused),
+            read_bytes: site.read_bytes,
+        }))
     }
 }
 
 /// The mean of a chunk, or the bytes to a feature; nothing where signatures have a fixed size.
-fn chunk_bytes(layer: &Layer) -> Option<u32> {
-    Some(layer.method.chunk_bytes()).filter(|_| !layer.method.capabilities().fixed_size)
+fn chunk_bytes(layer: &Layer) -> Option<u64> {
+    Some(layer.method.chunk_bytes().into()).filter(|_| !layer.method.capabilities().fixed_size)
 }
 
 /// The threshold in bytes, where bytes are known of.
-fn min_shared_bytes(layer: &Layer) -> Option<i64> {
-    layer.method.capabilities().shared_bytes.then(|| integer(layer.thresholds.min_shared_bytes))
+fn min_shared_bytes(layer: &Layer) -> Option<u64> {
+    layer.method.capabilities().shared_bytes.then_some(layer.thresholds.min_shared_bytes)
 }
 
 fn hex(bytes: &[u8]) -> String {
@@ -426,7 +412,7 @@ fn content_index(content: usize) -> ContentIndex {
     ContentIndex(u32::try_from(content).expect("fewer than 2^32 contents"))
 }
 
-/// Sizes and counts fit `SQLite`'s signed integers by far.
-fn integer(number: u64) -> i64 {
-    i64::try_from(number).unwrap_or(i64::MAX)
+/// The number of a row.
+fn row_number(number: usize) -> i64 {
+    i64::try_from(number).expect("fewer rows than 2^63")
 }

@@ -9,7 +9,7 @@ use crate::error::Error;
 use crate::marks::Mark;
 use crate::plan::{Bearing, Choice, Decision, Group, Keep, Left, OnAll, Placed, Said, Totals, Word, choose, decide};
 use crate::report::{Located, VerdictSection};
-use cognate_analysis::packed_sets::PackedSet;
+use cognate_result_file::PackedSet;
 use cognate_storage::store::Store;
 use cognate_storage::verdict::Key;
 use rusqlite::params;

@@ -13,8 +13,8 @@ use rusqlite::{Connection, OpenFlags, Row};
 
 use crate::error::Error;
 use cognate_analysis::published::file_digest;
-use cognate_analysis::result::FORMAT;
 use cognate_analysis::ten_thousandths;
+use cognate_result_file::{FORMAT, Record, columns};
 use cognate_storage::maintenance::{RecordedResult, ResultProblem};
 use cognate_storage::verdict::Labels;
 
@@ -213,6 +213,16 @@ impl Report {
         Ok(all)
     }
 
+    /// Records of one kind, as the rest of a query for their table `t` says.
+    pub(crate) fn records<R: Record>(&self, rest: &str) -> Result<Vec<R>, Error> {
+        self.collect(&format!("SELECT {} FROM {} t {rest}", columns::<R>("t"), R::TABLE), |row| R::from_row(row, 0))
+    }
+
+    /// The one record of a kind.
+    pub(crate) fn record<R: Record>(&self) -> Result<R, Error> {
+        self.one(&format!("SELECT {} FROM {} t", columns::<R>("t"), R::TABLE), |row| R::from_row(row, 0))
+    }
+
     /// Hands over what a query's rows come to, and stops when the taker fails.
     fn each_or<T, E: From<Error>>(
         &self,
@@ -258,14 +268,6 @@ pub(crate) fn located(row: &Row<'_>) -> rusqlite::Result<Located> {
 pub(crate) fn path_of(bytes: &[u8]) -> (String, Option<bool>) {
     let (text, escaped) = cognate_proto::path::escaped(bytes);
     (text.into_owned(), escaped.then_some(true))
-}
-
-pub(crate) fn reversed(relation: &str) -> &str {
-    match relation {
-        "contains" => "contained",
-        "contained" => "contains",
-        same => same,
-    }
 }
 
 /// Lowercase hexadecimal digits.

@@ -10,7 +10,7 @@ use cognate_integration_tests::binary::{cargo, workspace};
 use serde_json::Value;
 
 /// Which of our crates each may import: the ladder. A crate that is not there yet is not missed.
-const LADDER: [(&str, &[&str]); 18] = [
+const LADDER: [(&str, &[&str]); 19] = [
     ("cognate-disk-faults", &[]),
     ("cognate-fuzzing", &[]),
     ("cognate-durable", &[]),
@@ -21,8 +21,9 @@ const LADDER: [(&str, &[&str]); 18] = [
     ("cognate-query", &["fingerprint", "view"]),
     ("cognate-worker", &["durable", "fingerprint", "proto", "view"]),
     ("cognate-storage", &["durable", "fingerprint", "proto", "similarity"]),
-    ("cognate-analysis", &["durable", "fingerprint", "proto", "similarity", "storage"]),
-    ("cognate-result", &["analysis", "fingerprint", "proto", "similarity", "storage"]),
+    ("cognate-result-file", &[]),
+    ("cognate-analysis", &["durable", "fingerprint", "proto", "result-file", "similarity", "storage"]),
+    ("cognate-result", &["analysis", "fingerprint", "proto", "result-file", "similarity", "storage"]),
     ("cognate-export", &["proto", "result"]),
     ("cognate-server", &["analysis", "durable", "export", "fingerprint", "proto", "result", "similarity", "storage"]),
     ("cognate-web", &["export", "fingerprint", "proto", "result", "server", "storage"]),

@@ -5,10 +5,12 @@
 use std::os::unix::ffi::OsStrExt as _;
 use std::path::Path;
 
+use cognate_result_file::copy_documents;
+
 use super::clusters::ClusterOrder;
 use super::document_rows::DocumentRows;
 use super::sets::Sets;
-use super::{DOCUMENTS, DOCUMENTS_INDEXES, Publication, Rows, Writer};
+use super::{Publication, Rows, Tables, Writer};
 use crate::threads::side_by_side;
 
 /// With fewer rows of documents, everything is written into one file.
@@ -35,19 +37,13 @@ pub(super) fn write_tables([path, apart]: [&Path; 2], publication: &Publication<
 impl Writer {
     /// Copies the tables of documents from another file.
     fn copy_documents(&self, from: &Path) -> rusqlite::Result<()> {
-        self.connection.execute_batch(DOCUMENTS)?;
+        self.connection.execute_batch(&Tables::Documents.tables())?;
         // The indexes are there before the rows, and so they are copied: afterwards, they would be sorted once more.
-        self.connection.execute_batch(DOCUMENTS_INDEXES)?;
+        self.connection.execute_batch(Tables::Documents.indexes())?;
         // The bytes as they are: a path need not be text.
         self.connection.execute("ATTACH ? AS apart", [from.as_os_str().as_bytes()])?;
-        self.connection.execute_batch(
-            "BEGIN;
-             INSERT INTO main.document SELECT * FROM apart.document;
-             INSERT INTO main.content SELECT * FROM apart.content;
-             INSERT INTO main.status SELECT * FROM apart.status;
-             INSERT INTO main.change SELECT * FROM apart.change;
-             COMMIT;
-             DETACH apart;",
-        )
+        self.connection.execute_batch("BEGIN")?;
+        copy_documents(&self.connection)?;
+        self.connection.execute_batch("COMMIT; DETACH apart;")
     }
 }

@@ -1,21 +1,22 @@
 //! Counts the documents of each of two repositories that are the same, changed or moved at the other, or only in one, while their rows are
 //! written.
 
-use rusqlite::{Connection, params};
+use cognate_result_file::{Change, Insert};
+use rusqlite::Connection;
 
 use super::document_rows::DocumentRows;
 use crate::findings::Status;
 
 /// The counts of both repositories; nothing is counted if there are not two.
 pub(super) struct Changes {
-    roots: Option<[Change; 2]>,
+    roots: Option<[Counts; 2]>,
     /// By the first row of each document, whether it has no relative at all at the other repository.
     is_alone: Vec<bool>,
 }
 
 /// The documents of a repository.
 #[derive(Clone, Copy, PartialEq, Eq, Default, Debug)]
-struct Change {
+struct Counts {
     same: u64,
     changed: u64,
     moved: u64,
@@ -54,12 +55,13 @@ impl Changes {
 
     pub(super) fn write(&self, connection: &Connection, documents: &DocumentRows<'_>) -> rusqlite::Result<()> {
         let rewritten = self.rewritten(documents);
-        let mut insert = connection.prepare("INSERT INTO change VALUES (?,?,?,?,?)")?;
-        for (root, change) in self.roots.iter().flatten().enumerate() {
-            let Change { same, changed, moved, only_here } = *change;
-            insert.execute(params![root, same, changed + rewritten, moved, only_here - rewritten])?;
-        }
-        Ok(())
+        Insert::into(connection)?.add_all((0..).zip(self.roots.iter().flatten()).map(|(root, counts)| Change {
+            root,
+            same: counts.same,
+            changed: counts.changed + rewritten,
+            moved: counts.moved,
+            only_here: counts.only_here - rewritten,
+        }))
     }
 }
 

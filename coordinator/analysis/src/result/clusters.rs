@@ -1,11 +1,11 @@
 //! Writes the clusters: those that share most first, each with its links and families.
 
+use cognate_result_file::{Cluster as ClusterRecord, Family, FamilyMember, Insert, Link};
 use cognate_similarity::{Cluster, Shape};
-use rusqlite::{Statement, params};
 
 use super::group::{Group, Places};
 use super::names::{relation_name, shape_name};
-use super::{LayerPart, Publication, Writer, hex, integer};
+use super::{LayerPart, Publication, Writer, hex, row_number};
 use crate::fine::outside_of;
 use crate::freeze::Frozen;
 use crate::joined::{Join, directed};
@@ -22,19 +22,16 @@ impl Writer {
         places: &Places,
     ) -> rusqlite::Result<()> {
         let Layered { frozen, findings, .. } = part.layer;
-        let sql = "INSERT INTO cluster VALUES (?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?)";
-        let mut insert = self.connection.prepare(sql)?;
-        let mut links = self.connection.prepare("INSERT INTO link VALUES (?,?,?,?,?,?,?,?,?,?,?,?,?,?)")?;
-        let mut families = self.connection.prepare("INSERT INTO family VALUES (?,?,?,?,?)")?;
-        let mut members = self.connection.prepare("INSERT INTO family_member VALUES (?,?,?)")?;
+        let (mut insert, mut links) = (self.insert()?, self.insert()?);
+        let (mut families, mut members) = (self.insert()?, self.insert()?);
         for (number, (join, cluster)) in part.order.clusters.iter().enumerate() {
-            let number = part.order.first + number;
+            let number = row_number(part.order.first + number);
             let resemblances = Resemblances::of(cluster, frozen, &findings.measures);
             let strength = write_links(&mut links, number, part, cluster)?;
             let group = group_of(part.layer, cluster);
             let total_bytes = size_bytes(frozen, cluster);
             let copies_bytes = group.document_bytes.saturating_sub(total_bytes);
-            let [documents, sites, site_count, crosses, first, last] = group.columns(publication, places);
+            let summed = group.summed(publication, places);
             let representative = findings.copies.of_content(cluster.representative).iter();
             let place = |document: &&u32| places.of_root(frozen.root_of(**document));
             let representative = representative.min_by_key(|document| (place(document), **document));
@@ -43,47 +40,47 @@ impl Writer {
             let other = cluster.members.iter().filter(|member| **member != cluster.representative).min();
             let second = other.and_then(|other| findings.copies.of_content(*other).first());
             let second = second.map(|document| &frozen.documents[*document as usize]);
-            insert.execute(params![
-                number,
-                cluster_name(frozen, cluster),
-                members_digest(frozen, cluster),
-                shape_name(Shape::of(cluster)),
-                part.content(cluster.representative),
-                integer(total_bytes),
-                cluster.members.len(),
-                integer(cluster.link_count),
-                integer(cluster.links_omitted()),
-                resemblances.min,
-                resemblances.mean,
-                strength.max_resemblance,
-                strength.max_containment,
-                integer(strength.shared_bytes),
-                integer(join.bytes),
-                integer(copies_bytes.saturating_add(join.bytes)),
-                documents,
-                sites,
-                site_count,
-                crosses,
-                first,
-                last,
-                representative.root,
-                frozen.path(representative),
-                part.number,
-                integer(join.frame_links),
-                join.rests_on_frame(cluster.members.len()),
-                second.map(|second| second.root),
-                second.map(|second| frozen.path(second)),
-            ])?;
-            for (place, family) in cluster.families.iter().enumerate() {
-                families.execute(params![
-                    number,
-                    place,
-                    part.content(family.representative),
-                    ten_thousandths(family.min_resemblance.shared, family.min_resemblance.union),
-                    family.over_representative_only,
-                ])?;
+            insert.add(&ClusterRecord {
+                id: number,
+                name: cluster_name(frozen, cluster),
+                members_digest: members_digest(frozen, cluster),
+                relation: shape_name(Shape::of(cluster)).into(),
+                representative: part.content(cluster.representative),
+                total_bytes,
+                members: cluster.members.len() as u64,
+                links: cluster.link_count,
+                links_omitted: cluster.links_omitted(),
+                min_resemblance: resemblances.min,
+                mean_resemblance: resemblances.mean,
+                max_resemblance: strength.max_resemblance,
+                max_containment: strength.max_containment,
+                shared_bytes: strength.shared_bytes,
+                joined_bytes: join.bytes,
+                redundant_bytes: copies_bytes.saturating_add(join.bytes),
+                documents: summed.documents,
+                sites: summed.sites,
+                site_count: summed.site_count,
+                crosses: summed.crosses,
+                first_modified: summed.first_modified,
+                last_modified: summed.last_modified,
+                root: representative.root.into(),
+                path: frozen.path(representative).to_owned(),
+                layer: part.number,
+                frame_links: join.frame_links,
+                on_frame: join.rests_on_frame(cluster.members.len()),
+                second_root: second.map(|second| second.root.into()),
+                second_path: second.map(|second| frozen.path(second).to_owned()),
+            })?;
+            for (place, family) in (0..).zip(&cluster.families) {
+                families.add(&Family {
+                    cluster: number,
+                    number: place,
+                    representative: part.content(family.representative),
+                    min_resemblance: ten_thousandths(family.min_resemblance.shared, family.min_resemblance.union),
+                    over_representative_only: family.over_representative_only,
+                })?;
                 for member in &family.members {
-                    members.execute(params![number, place, part.content(*member)])?;
+                    members.add(&FamilyMember { cluster: number, number: place, content: part.content(*member) })?;
                 }
             }
         }
@@ -106,8 +103,8 @@ fn group_of(layer: &Layered, cluster: &Cluster) -> Group {
 }
 
 fn write_links(
-    insert: &mut Statement<'_>,
-    number: usize,
+    insert: &mut Insert<'_, Link>,
+    cluster_number: i64,
     part: &LayerPart<'_>,
     cluster: &Cluster,
 ) -> rusqlite::Result<Strength> {
@@ -124,22 +121,22 @@ fn write_links(
         strength.max_resemblance = strength.max_resemblance.max(Some(measured.resemblance.rounded()));
         strength.max_containment = strength.max_containment.max(contained.map(|[a_in_b, b_in_a]| a_in_b.max(b_in_a)));
         strength.shared_bytes = strength.shared_bytes.max(measured.shared_bytes[0]);
-        insert.execute(params![
-            number,
-            part.content(a),
-            part.content(b),
-            integer(measured.shared_bytes[0]),
-            relation_name(measured.relation),
-            measured.resemblance.rounded(),
-            contained.map(|[a_in_b, _]| a_in_b),
-            contained.map(|[_, b_in_a]| b_in_a),
-            measured.estimate.is_some(),
-            precision.map(|precision| precision.interval[0]),
-            precision.map(|precision| precision.interval[1]),
-            precision.map(|precision| precision.within_tenth),
-            outside.map(|outside| integer(outside.shared_bytes)),
-            outside.is_some_and(|outside| outside.rests_on_frame),
-        ])?;
+        insert.add(&Link {
+            cluster: cluster_number,
+            a: part.content(a),
+            b: part.content(b),
+            shared_bytes: measured.shared_bytes[0],
+            relation: relation_name(measured.relation).into(),
+            resemblance: Some(measured.resemblance.rounded()),
+            a_in_b: contained.map(|[a_in_b, _]| a_in_b),
+            b_in_a: contained.map(|[_, b_in_a]| b_in_a),
+            estimated: measured.estimate.is_some(),
+            low: precision.map(|precision| precision.interval[0]),
+            high: precision.map(|precision| precision.interval[1]),
+            within_tenth: precision.map(|precision| precision.within_tenth),
+            outside_bytes: outside.map(|outside| outside.shared_bytes),
+            on_frame: outside.is_some_and(|outside| outside.rests_on_frame),
+        })?;
     }
     Ok(strength)
 }

@@ -4,13 +4,13 @@ use std::collections::BTreeMap;
 
 use cognate_proto::batch::DocumentState;
 use cognate_proto::path::DocumentPath;
-use rusqlite::params;
+use cognate_result_file::{Content, Document, StatusCount, Unread};
 
 use super::changes::Changes;
 use super::document_rows::{DocumentRows, What, status_of};
 use super::names::{relation_name, status_name, unread_reason};
 use super::sets::{Sets, is_in_place};
-use super::{LayerPart, Publication, Writer, content_index, integer};
+use super::{LayerPart, Publication, Writer, content_index, row_number};
 use crate::findings::Status;
 use crate::folders::Partner;
 use crate::layered::Layered;
@@ -23,22 +23,18 @@ impl Writer {
         sets: &Sets,
     ) -> rusqlite::Result<()> {
         let Layered { frozen, findings, .. } = part.layer;
-        let mut insert = self.connection.prepare("INSERT INTO content VALUES (?,?,?,?,?,?,?,?,?,?)")?;
-        for (number, content) in frozen.contents.iter().enumerate() {
-            insert.execute(params![
-                part.content(content_index(number)),
-                content.digest.0,
-                integer(content.size_bytes),
-                integer(content.payload_bytes),
-                integer(content.chunk_count),
-                findings.copies.of_content(content_index(number)).len(),
-                sets.of_content(part.number, number),
-                is_in_place((part.number, part.layer), content_index(number), documents),
-                part.order.number_of(number),
-                part.number,
-            ])?;
-        }
-        Ok(())
+        self.insert()?.add_all(frozen.contents.iter().enumerate().map(|(number, content)| Content {
+            id: part.content(content_index(number)),
+            digest: content.digest.0,
+            size_bytes: content.size_bytes,
+            payload_bytes: content.payload_bytes,
+            chunks: content.chunk_count,
+            documents: findings.copies.of_content(content_index(number)).len() as u64,
+            identical: sets.of_content(part.number, number).map(row_number),
+            in_place: is_in_place((part.number, part.layer), content_index(number), documents),
+            cluster: part.order.number_of(number).map(row_number),
+            layer: part.number,
+        }))
     }
 
     pub(super) fn documents(
@@ -49,8 +45,7 @@ impl Writer {
     ) -> rusqlite::Result<()> {
         let layers = publication.layers;
         let contents_before = [0, layers[0].frozen.contents.len()];
-        let mut insert =
-            self.connection.prepare("INSERT INTO document VALUES (?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?)")?;
+        let mut insert = self.insert()?;
         let mut statuses = BTreeMap::<(u16, Status), u64>::new();
         let mut changes = Changes::new(documents, publication.roots().roots.len());
         for rows in documents.documents() {
@@ -76,45 +71,50 @@ impl Writer {
                 if number == first + deciding {
                     changes.add((row.root, first), status, found.partner_in_place.zip(found.partner_relation));
                 }
-                insert.execute(params![
-                    number,
-                    row.root,
-                    row.path,
-                    found.content.map(|content| contents_before[usize::from(row.layer)] + content),
-                    integer(row.size_bytes(layers)),
-                    found.modified,
-                    found.changing,
-                    status_name(status),
-                    found.partner,
-                    found.partner_shared_bytes,
-                    found.partner_relation,
-                    found.partner_in_place,
-                    row.layer,
-                    documents.other(number),
-                    number == first,
-                    Some(row.status(layers)).filter(|own| *own != status).map(status_name),
-                    number == first && deciding > 0,
-                    message,
-                    message_set.filter(|_| number == first),
-                    documents.counterpart(number),
+                insert.add(&Document {
+                    id: row_number(number),
+                    root: row.root.into(),
+                    path: row.path.to_owned(),
+                    content: found.content.map(|content| row_number(contents_before[usize::from(row.layer)] + content)),
+                    size_bytes: row.size_bytes(layers),
+                    modified: found.modified,
+                    changing: found.changing,
+                    status: status_name(status).into(),
+                    partner: found.partner.map(i64::from),
+                    partner_shared_bytes: found.partner_shared_bytes,
+                    partner_relation: found.partner_relation.map(Into::into),
+                    partner_in_place: found.partner_in_place,
+                    layer: row.layer.into(),
+                    other: documents.other(number).map(row_number),
+                    listed: number == first,
+                    layer_status: Some(row.status(layers))
+                        .filter(|own| *own != status)
+                        .map(|own| status_name(own).into()),
+                    partner_in_other: number == first && deciding > 0,
+                    message_id_hash: message,
+                    message: message_set.filter(|_| number == first).map(row_number),
+                    counterpart: documents.counterpart(number).map(row_number),
                     recognised,
-                ])?;
+                })?;
             }
         }
-        let mut insert = self.connection.prepare("INSERT INTO status VALUES (?,?,?)")?;
         let by_name = statuses.into_iter().map(|((root, status), count)| ((root, status_name(status)), count));
-        for ((root, status), count) in by_name.collect::<BTreeMap<_, _>>() {
-            insert.execute(params![root, status, count])?;
-        }
+        let by_name = by_name.collect::<BTreeMap<_, _>>().into_iter();
+        self.insert()?.add_all(by_name.map(|((root, status), documents)| StatusCount {
+            root: root.into(),
+            status: status.into(),
+            documents,
+        }))?;
         changes.write(&self.connection, documents)
     }
 
     pub(super) fn unread(&self, publication: &Publication<'_>) -> rusqlite::Result<()> {
-        let mut insert = self.connection.prepare("INSERT INTO unread VALUES (?,?,?,?)")?;
-        for (layer, (root, path, state)) in unread(publication) {
-            insert.execute(params![root, path.as_bytes(), unread_reason(*state), layer])?;
-        }
-        Ok(())
+        self.insert()?.add_all(unread(publication).into_iter().map(|(layer, (root, path, state))| Unread {
+            root: i64::from(*root),
+            path: path.as_bytes().to_owned(),
+            reason: unread_reason(*state).into(),
+            layer,
+        }))
     }
 }
 
@@ -139,7 +139,7 @@ pub(super) struct DocumentColumns {
     pub(super) changing: bool,
     /// The row of the document of another repository that it is best compared with.
     pub(super) partner: Option<u32>,
-    pub(super) partner_shared_bytes: Option<i64>,
+    pub(super) partner_shared_bytes: Option<u64>,
     pub(super) partner_relation: Option<&'static str>,
     pub(super) partner_in_place: Option<bool>,
 }
@@ -158,7 +158,7 @@ impl DocumentColumns {
             modified: row.modified(layers),
             changing: document.changing,
             partner: partner.map(row_of),
-            partner_shared_bytes: partner.map(|partner| integer(partner.shared_bytes)),
+            partner_shared_bytes: partner.map(|partner| partner.shared_bytes),
             partner_relation: partner.map(|partner| partner.relation.map_or("identical", relation_name)),
             partner_in_place: partner.map(|partner| documents.is_one_place(number, row_of(partner) as usize)),
         }

@@ -2,10 +2,11 @@
 //! has.
 
 use cognate_proto::v1::FileClass;
-use rusqlite::{Connection, params};
+use cognate_result_file::{Census, Control, Evidence, Insert, OnlyHere, OverlapOnce};
+use rusqlite::Connection;
 
+use super::Publication;
 use super::document_rows::DocumentRows;
-use super::{Publication, integer};
 use crate::layered::Layered;
 
 /// Writes it for all layers.
@@ -26,14 +27,15 @@ pub(super) fn write(
 
 /// Every layer's walk comes across the same files.
 fn census(connection: &Connection, publication: &Publication<'_>) -> rusqlite::Result<()> {
-    let mut insert = connection.prepare("INSERT INTO census VALUES (?,?,?,?)")?;
-    for (number, root) in publication.roots().roots.iter().enumerate() {
-        for row in &root.summary.census {
-            let (documents, bytes) = (integer(row.documents), integer(row.size_bytes));
-            insert.execute(params![number, class_name(row.class()), documents, bytes])?;
-        }
-    }
-    Ok(())
+    let rows = (0..).zip(&publication.roots().roots).flat_map(|(number, root)| {
+        root.summary.census.iter().map(move |row| Census {
+            root: number,
+            class: class_name(row.class()).into(),
+            documents: row.documents,
+            bytes: row.size_bytes,
+        })
+    });
+    Insert::into(connection)?.add_all(rows)
 }
 
 /// Writes each control once, under the view that speaks for it.
@@ -43,57 +45,54 @@ fn controls(
     layers: &[Layered],
     documents: &DocumentRows<'_>,
 ) -> rusqlite::Result<()> {
-    let mut insert = connection.prepare("INSERT INTO control VALUES (?)")?;
+    let mut insert = Insert::into(connection)?;
     let controls = layers[number].frozen.documents.iter().zip(0..).filter(|(document, _)| document.control);
     for (_, place) in controls {
         let row = documents.place(number, place);
         if documents.speaks(row as usize, layers) {
-            insert.execute([row])?;
+            insert.add(&Control { document: row.into() })?;
         }
     }
     Ok(())
 }
 
 fn evidence(connection: &Connection, number: usize, Layered { frozen, .. }: &Layered) -> rusqlite::Result<()> {
-    let mut insert = connection.prepare("INSERT INTO evidence VALUES (?,?,?,?,?,?,?)")?;
-    for (root, frozen) in frozen.roots.iter().enumerate() {
+    let rows = (0..).zip(&frozen.roots).map(|(root, frozen)| {
         let evidence = &frozen.evidence;
-        insert.execute(params![
+        Evidence {
             root,
-            number,
-            format!("{:016x}", evidence.epoch),
-            integer(evidence.batches),
-            integer(evidence.body_bytes),
-            blake3::Hash::from(evidence.head).to_hex().as_str(),
-            blake3::Hash::from(evidence.root).to_hex().as_str(),
-        ])?;
-    }
-    Ok(())
+            layer: number,
+            epoch: format!("{:016x}", evidence.epoch),
+            batches: evidence.batches,
+            bytes: evidence.body_bytes,
+            head: blake3::Hash::from(evidence.head).to_string(),
+            index_root: blake3::Hash::from(evidence.root).to_string(),
+        }
+    });
+    Insert::into(connection)?.add_all(rows)
 }
 
 fn overlap_once(connection: &Connection, number: usize, layer: &Layered) -> rusqlite::Result<()> {
-    let mut insert = connection.prepare("INSERT INTO overlap_once VALUES (?,?,?,?,?,?,?,?)")?;
-    for row in &layer.findings.overlap {
-        insert.execute(params![
-            row.level,
-            row.a,
-            row.b,
-            integer(row.contents[0]),
-            integer(row.contents[1]),
-            integer(row.shared_once_bytes[0]),
-            integer(row.shared_once_bytes[1]),
-            number,
-        ])?;
-    }
-    Ok(())
+    Insert::into(connection)?.add_all(layer.findings.overlap.iter().map(|row| OverlapOnce {
+        level: row.level.into(),
+        a: row.a.clone(),
+        b: row.b.clone(),
+        contents_a: row.contents[0],
+        contents_b: row.contents[1],
+        shared_bytes_a: row.shared_once_bytes[0],
+        shared_bytes_b: row.shared_once_bytes[1],
+        layer: number,
+    }))
 }
 
 fn only_here(connection: &Connection, number: usize, layer: &Layered) -> rusqlite::Result<()> {
-    let mut insert = connection.prepare("INSERT INTO only_here VALUES (?,?,?,?,?)")?;
-    for row in &layer.findings.only_here {
-        insert.execute(params![row.root, row.folder, integer(row.documents), integer(row.size_bytes), number])?;
-    }
-    Ok(())
+    Insert::into(connection)?.add_all(layer.findings.only_here.iter().map(|row| OnlyHere {
+        root: row.root.into(),
+        folder: row.folder.clone(),
+        documents: row.documents,
+        bytes: row.size_bytes,
+        layer: number,
+    }))
 }
 
 fn class_name(class: FileClass) -> &'static str {

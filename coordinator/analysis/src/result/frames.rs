@@ -1,8 +1,8 @@
 //! Writes the frames: each with a few of its documents.
 
-use rusqlite::params;
+use cognate_result_file::{Frame as FrameRecord, FrameCluster, FrameExample};
 
-use super::{LayerPart, Writer, integer};
+use super::{LayerPart, Writer, row_number};
 use crate::fine::Frame;
 use cognate_storage::template::{joined, joined_rows};
 
@@ -10,38 +10,37 @@ impl Writer {
     /// Writes the frames of a layer, numbered from `before` on; returns their number.
     pub(super) fn frames(&self, part: &LayerPart<'_>, before: usize) -> rusqlite::Result<usize> {
         let Some(fine) = &part.layer.fine else { return Ok(0) };
-        let mut insert = self.connection.prepare("INSERT INTO frame VALUES (?,?,?,?,?,?,?,?,?,?,?,?)")?;
-        let mut clusters = self.connection.prepare("INSERT INTO frame_cluster VALUES (?,?)")?;
-        let mut examples = self.connection.prepare("INSERT INTO frame_example VALUES (?,?,?)")?;
-        for (number, frame) in (before..).zip(&fine.frames) {
+        let (mut insert, mut clusters, mut examples) = (self.insert()?, self.insert()?, self.insert()?);
+        for (number, frame) in (row_number(before)..).zip(&fine.frames) {
             let Frame { documents, document_bytes, emptied, links, clusters_gone, clusters_changed, .. } = frame;
             let (tags, lengths) = joined(&frame.chunks);
             let lengths: Vec<u8> = lengths.iter().flat_map(|length| length.to_le_bytes()).collect();
             let number_of = |cluster: u32| {
                 let members = &part.layer.findings.analysis.clusters[cluster as usize].members;
                 // Every member of a cluster has it.
-                part.order.number_of(members[0].0 as usize).unwrap_or_default()
+                row_number(part.order.number_of(members[0].0 as usize).unwrap_or_default())
             };
-            insert.execute(params![
-                number,
-                part.number,
-                number_of(frame.cluster),
-                integer(*documents),
-                integer(*document_bytes),
-                integer(*emptied),
-                integer(*links),
-                integer(*clusters_gone),
-                integer(*clusters_changed),
+            insert.add(&FrameRecord {
+                id: number,
+                layer: part.number,
+                cluster: number_of(frame.cluster),
+                documents: *documents,
+                document_bytes: *document_bytes,
+                emptied: *emptied,
+                links: *links,
+                clusters_gone: *clusters_gone,
+                clusters_changed: *clusters_changed,
                 tags,
                 lengths,
-                joined_rows(&frame.rows),
-            ])?;
+                rows: joined_rows(&frame.rows),
+            })?;
             for cluster in &frame.clusters {
-                clusters.execute(params![number, number_of(*cluster)])?;
+                clusters.add(&FrameCluster { frame: number, cluster: number_of(*cluster) })?;
             }
             for document in &frame.examples {
                 let document = &part.layer.frozen.documents[*document as usize];
-                examples.execute(params![number, document.root, part.layer.frozen.path(document)])?;
+                let path = part.layer.frozen.path(document).to_owned();
+                examples.add(&FrameExample { frame: number, root: document.root.into(), path })?;
             }
         }
         Ok(fine.frames.len())

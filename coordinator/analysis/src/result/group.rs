@@ -1,8 +1,6 @@
 //! Columns that lists show of the documents of a cluster or of an identical set: number, places, and times.
 
-use rusqlite::types::Value;
-
-use super::{Publication, integer};
+use super::Publication;
 
 /// Places of the documents of a scan: repositories, and the sites that have them, numbered by their first repository.
 pub(super) struct Places {
@@ -69,19 +67,29 @@ impl Group {
         }
     }
 
-    /// The columns that clusters and sets have in common: `documents` to `last_modified`.
-    pub(super) fn columns(&self, publication: &Publication<'_>, places: &Places) -> [Value; 6] {
+    /// The columns that clusters and sets have in common.
+    pub(super) fn summed(&self, publication: &Publication<'_>, places: &Places) -> Summed {
         let mut sites: Vec<u16> = self.roots.iter().map(|root| places.site_of[usize::from(*root)]).collect();
         sites.sort_unstable();
         sites.dedup();
         let numbers = sites.iter().fold(",".to_owned(), |text, site| text + &site.to_string() + ",");
-        [
-            Value::Integer(integer(self.documents)),
-            Value::Text(numbers),
-            Value::Integer(integer(sites.len() as u64)),
-            Value::Integer(i64::from(publication.spans(self.roots.iter().copied()))),
-            Value::Integer(self.first_modified.unwrap_or(0)),
-            Value::Integer(self.last_modified.unwrap_or(0)),
-        ]
+        Summed {
+            documents: self.documents,
+            sites: numbers,
+            site_count: sites.len() as u64,
+            crosses: publication.spans(self.roots.iter().copied()),
+            first_modified: self.first_modified.unwrap_or(0),
+            last_modified: self.last_modified.unwrap_or(0),
+        }
     }
+}
+
+/// What a cluster and a set say of their documents, as in their records.
+pub(super) struct Summed {
+    pub(super) documents: u64,
+    pub(super) sites: String,
+    pub(super) site_count: u64,
+    pub(super) crosses: bool,
+    pub(super) first_modified: i64,
+    pub(super) last_modified: i64,
 }

@@ -1,77 +1,72 @@
 //! Writes what repositories have in common: folders, bytes, and how alike their documents are.
 
-use rusqlite::params;
+use cognate_result_file::{Alignment as AlignmentRecord, FolderPair, Histogram as HistogramRecord, Overlap};
 
 use super::names::folder_relation_name;
-use super::{LayerPart, Writer, integer};
+use super::{LayerPart, Writer, row_number};
 use crate::alignment::Alignment;
 use crate::histogram::Bucket;
 use crate::histogram::Histogram;
 
 impl Writer {
     pub(super) fn folders(&self, part: &LayerPart<'_>, before: usize) -> rusqlite::Result<()> {
-        let mut insert = self.connection.prepare("INSERT INTO folder VALUES (?,?,?,?,?,?,?,?,?,?,?,?,?,?,?)")?;
-        for (number, pair) in part.layer.findings.folders.iter().enumerate() {
-            insert.execute(params![
-                before + number,
-                pair.roots[0],
-                pair.paths[0],
-                pair.roots[1],
-                pair.paths[1],
-                folder_relation_name(pair.relation),
-                integer(pair.documents[0]),
-                integer(pair.documents[1]),
-                integer(pair.shared_bytes[0]),
-                integer(pair.shared_bytes[1]),
-                integer(pair.documents_total[0]),
-                integer(pair.documents_total[1]),
-                integer(pair.size_bytes[0]),
-                integer(pair.size_bytes[1]),
-                part.number,
-            ])?;
-        }
-        Ok(())
+        let pairs = (row_number(before)..).zip(&part.layer.findings.folders);
+        self.insert()?.add_all(pairs.map(|(id, pair)| FolderPair {
+            id,
+            root_a: pair.roots[0].into(),
+            path_a: pair.paths[0].clone(),
+            root_b: pair.roots[1].into(),
+            path_b: pair.paths[1].clone(),
+            relation: folder_relation_name(pair.relation).into(),
+            documents_a: pair.documents[0],
+            documents_b: pair.documents[1],
+            shared_bytes_a: pair.shared_bytes[0],
+            shared_bytes_b: pair.shared_bytes[1],
+            documents_total_a: pair.documents_total[0],
+            documents_total_b: pair.documents_total[1],
+            bytes_a: pair.size_bytes[0],
+            bytes_b: pair.size_bytes[1],
+            layer: part.number,
+        }))
     }
 
     /// The folders of two repositories that are compared with each other, with the documents that each pair matches.
     pub(super) fn alignment(&self, alignment: &Alignment, matched: &[u64]) -> rusqlite::Result<()> {
-        let mut insert = self.connection.prepare("INSERT INTO alignment VALUES (?,?,?,?,?)")?;
-        for (number, (pair, documents)) in alignment.pairs().iter().zip(matched).enumerate() {
-            let [a, b] = &pair.folders;
-            insert.execute(params![number, a, b, integer(*documents), pair.given])?;
-        }
-        Ok(())
+        let pairs = (0..).zip(alignment.pairs().iter().zip(matched));
+        self.insert()?.add_all(pairs.map(|(id, (pair, documents))| AlignmentRecord {
+            id,
+            path_a: pair.folders[0].clone(),
+            path_b: pair.folders[1].clone(),
+            documents: *documents,
+            given: pair.given,
+        }))
     }
 
     pub(super) fn overlap(&self, part: &LayerPart<'_>) -> rusqlite::Result<()> {
-        let mut insert = self.connection.prepare("INSERT INTO overlap VALUES (?,?,?,?,?,?,?,?,?,?)")?;
-        for row in &part.layer.findings.overlap {
-            insert.execute(params![
-                row.level,
-                row.a,
-                row.b,
-                integer(row.documents[0]),
-                integer(row.documents[1]),
-                integer(row.shared_bytes[0]),
-                integer(row.shared_bytes[1]),
-                integer(row.template_bytes[0]),
-                integer(row.template_bytes[1]),
-                part.number,
-            ])?;
-        }
-        Ok(())
+        self.insert()?.add_all(part.layer.findings.overlap.iter().map(|row| Overlap {
+            level: row.level.into(),
+            a: row.a.clone(),
+            b: row.b.clone(),
+            documents_a: row.documents[0],
+            documents_b: row.documents[1],
+            shared_bytes_a: row.shared_bytes[0],
+            shared_bytes_b: row.shared_bytes[1],
+            template_bytes_a: row.template_bytes[0],
+            template_bytes_b: row.template_bytes[1],
+            layer: part.number,
+        }))
     }
 
     pub(super) fn histogram(&self, layer: usize, histogram: &Histogram) -> rusqlite::Result<()> {
-        let mut insert = self.connection.prepare("INSERT INTO histogram VALUES (?,?,?,?,?)")?;
-        let mut row = |measure: &str, bucket: usize, counts: &Bucket| {
-            let (links, documents) = (integer(counts.links), integer(counts.documents));
-            insert.execute(params![measure, bucket, links, documents, layer]).map(drop)
+        let mut insert = self.insert()?;
+        let mut row = |measure: &'static str, bucket: u64, counts: &Bucket| {
+            let Bucket { links, documents } = *counts;
+            insert.add(&HistogramRecord { measure: measure.into(), bucket, links, documents, layer })
         };
         row("all", 0, &histogram.all)?;
         let containment = histogram.containment.as_ref().map(|rows| ("containment", rows));
         for (measure, buckets) in containment.into_iter().chain([("resemblance", &histogram.resemblance)]) {
-            buckets.iter().enumerate().try_for_each(|(bucket, counts)| row(measure, bucket, counts))?;
+            (0..).zip(buckets).try_for_each(|(bucket, counts)| row(measure, bucket, counts))?;
         }
         Ok(())
     }

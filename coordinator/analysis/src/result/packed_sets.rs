@@ -1,10 +1,9 @@
 //! Writes the sets of the same bytes, packed.
 
-use rusqlite::params;
+use cognate_result_file::{Insert, PackedSet, PackedSets};
 
 use super::sets::content_of;
 use super::{Publication, Rows, Writer, content_index};
-use crate::packed_sets::PackedSet;
 
 impl Writer {
     /// The sets of the same bytes in their order.
@@ -16,11 +15,7 @@ impl Writer {
         let layer = &publication.layers[0];
         let messages_from = sets.of_contents();
         let cluster = |layer: usize, content: usize| clusters[layer].number_of(content).map(|number| number as u64);
-        let mut blocks = BlockRows {
-            insert: self.connection.prepare("INSERT INTO packed_sets VALUES (?,?)")?,
-            first: 0,
-            block: Vec::new(),
-        };
+        let mut blocks = BlockRows { insert: self.insert()?, first: 0, block: Vec::new() };
         for (number, content) in sets.listed(0) {
             let of_content = &layer.frozen.contents[content];
             let mut set = PackedSet::new(number as u64, of_content.digest.0, of_content.size_bytes);
@@ -54,7 +49,7 @@ impl Writer {
 }
 
 struct BlockRows<'a> {
-    insert: rusqlite::Statement<'a>,
+    insert: Insert<'a, PackedSets>,
     first: u64,
     block: Vec<u8>,
 }
@@ -70,8 +65,7 @@ impl BlockRows<'_> {
 
     fn finish(&mut self) -> rusqlite::Result<()> {
         if !self.block.is_empty() {
-            self.insert.execute(params![super::integer(self.first), self.block])?;
-            self.block.clear();
+            self.insert.add(&PackedSets { first: self.first, block: std::mem::take(&mut self.block) })?;
         }
         Ok(())
     }

@@ -1,12 +1,12 @@
 //! Writes the repositories that took part, with what the documents of each come to.
 
 use cognate_proto::v1::{FileClass, SyncSummary};
-use rusqlite::params;
+use cognate_result_file::{Root, Skipped};
 
 use super::document_rows::{DocumentRow, DocumentRows, What, status_of};
 use super::documents::unread;
 use super::names::skip_reason;
-use super::{Publication, Writer, integer};
+use super::{Publication, Writer, row_number};
 use crate::findings::Status;
 use crate::fine::FineRoot;
 use crate::layered::Layered;
@@ -18,6 +18,7 @@ impl Writer {
         let frozen = publication.roots();
         let sums = RootSums::of(publication, documents);
         let order = publication.launch_order();
+        let mut insert = self.insert()?;
         for (number, (root, sums)) in frozen.roots.iter().zip(&sums).enumerate() {
             let compressed = root.summary.census.iter().filter(|row| row.class() != FileClass::Plain);
             // Numbers from a site cannot be trusted, not even to add up.
@@ -26,59 +27,53 @@ impl Writer {
                 let of_layers = publication.synced.iter().map(|layer| count(&layer.frozen.roots[number].summary));
                 let again = second::rows_of(publication.row, root.site.as_str(), root.repository.as_str());
                 let again = again.filter_map(|row| row.summary.as_ref()).map(count);
-                integer(of_layers.chain(again).fold(0, u64::saturating_add))
+                of_layers.chain(again).fold(0, u64::saturating_add)
             };
             let of_fine = |count: fn(&FineRoot) -> u64| {
                 let layers = publication.layers.iter().filter_map(|layer| layer.fine.as_ref());
-                integer(layers.map(|fine| count(&fine.roots[number])).fold(0, u64::saturating_add))
+                layers.map(|fine| count(&fine.roots[number])).fold(0, u64::saturating_add)
             };
-            let contradicted = |number: usize| {
-                integer(publication.layers.iter().map(|layer| layer.frozen.roots[number].contradicted).sum())
-            };
+            let contradicted = publication.layers.iter().map(|layer| layer.frozen.roots[number].contradicted).sum();
             // The site names the program of the view that reads text.
             let recognition = |number: usize| {
                 let mut names = publication.synced.iter().map(|layer| &layer.frozen.roots[number].summary.recognition);
                 names.rfind(|name| !name.is_empty()).cloned()
             };
-            let of_text = |count: i64| publication.counts_once().then_some(count);
-            let text = |count: i64| publication.has_text().then_some(count);
-            self.connection.execute(
-                "INSERT INTO root VALUES (?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?)",
-                params![
-                    number,
-                    root.party.as_str(),
-                    root.site.as_str(),
-                    root.repository.as_str(),
-                    sums.documents,
-                    sums.bytes,
-                    sums.chunks,
-                    sums.empty,
-                    sums.unreadable,
-                    sums.changed,
-                    integer(compressed_bytes),
-                    sum(|summary| summary.read_bytes),
-                    sum(|summary| summary.read_documents),
-                    sum(|summary| summary.sent_bytes).saturating_add(of_fine(|fine| fine.sent_bytes)),
-                    text(sums.text_bytes),
-                    text(sums.members),
-                    text(sums.passages),
-                    text(sums.no_text),
-                    of_fine(|fine| fine.read_bytes),
-                    of_text(sums.text_documents),
-                    of_text(sums.text_file_bytes),
-                    order.place_of(root.site.as_str(), root.repository.as_str()),
-                    contradicted(number),
-                    sums.recognised,
-                    recognition(number),
-                ],
-            )?;
+            let of_text = |count: u64| publication.counts_once().then_some(count);
+            let text = |count: u64| publication.has_text().then_some(count);
+            insert.add(&Root {
+                id: row_number(number),
+                party: root.party.to_string(),
+                site: root.site.to_string(),
+                repository: root.repository.to_string(),
+                documents: sums.documents,
+                bytes: sums.bytes,
+                chunks: sums.chunks,
+                empty: sums.empty,
+                unreadable: sums.unreadable,
+                changed: sums.changed,
+                compressed_bytes,
+                read_bytes: sum(|summary| summary.read_bytes),
+                read_documents: sum(|summary| summary.read_documents),
+                sent_bytes: sum(|summary| summary.sent_bytes).saturating_add(of_fine(|fine| fine.sent_bytes)),
+                text_bytes: text(sums.text_bytes),
+                members: text(sums.members),
+                passages: text(sums.passages),
+                no_text: text(sums.no_text),
+                fine_read_bytes: of_fine(|fine| fine.read_bytes),
+                text_documents: of_text(sums.text_documents),
+                text_file_bytes: of_text(sums.text_file_bytes),
+                place: order.place_of(root.site.as_str(), root.repository.as_str()) as u64,
+                contradicted_contents: contradicted,
+                recognised: sums.recognised,
+                recognition: recognition(number),
+            })?;
             // Every layer's walk leaves the same out.
-            for skipped in &root.summary.skipped {
-                self.connection.execute(
-                    "INSERT INTO skipped VALUES (?,?,?)",
-                    params![number, skip_reason(skipped.reason()), integer(skipped.entries)],
-                )?;
-            }
+            self.insert()?.add_all(root.summary.skipped.iter().map(|skipped| Skipped {
+                root: row_number(number),
+                reason: skip_reason(skipped.reason()).into(),
+                entries: skipped.entries,
+            }))?;
         }
         Ok(())
     }
@@ -87,19 +82,19 @@ impl Writer {
 /// Sums over the documents of a repository.
 #[derive(Clone, Copy, Default)]
 struct RootSums {
-    documents: i64,
-    bytes: i64,
-    chunks: i64,
-    empty: i64,
-    unreadable: i64,
-    changed: i64,
-    recognised: i64,
-    text_bytes: i64,
-    members: i64,
-    passages: i64,
-    no_text: i64,
-    text_documents: i64,
-    text_file_bytes: i64,
+    documents: u64,
+    bytes: u64,
+    chunks: u64,
+    empty: u64,
+    unreadable: u64,
+    changed: u64,
+    recognised: u64,
+    text_bytes: u64,
+    members: u64,
+    passages: u64,
+    no_text: u64,
+    text_documents: u64,
+    text_file_bytes: u64,
 }
 
 impl RootSums {
@@ -114,20 +109,20 @@ impl RootSums {
             let sums = &mut all[usize::from(rows[0].root)];
             let statuses = rows.iter().map(|row| row.status(layers));
             sums.documents += 1;
-            sums.empty += i64::from(status_of(statuses) == Status::ExcludedEmpty);
+            sums.empty += u64::from(status_of(statuses) == Status::ExcludedEmpty);
             let read = |row: &DocumentRow<'_>| row.document(layers);
-            sums.changed += i64::from(rows.iter().filter_map(read).any(|document| document.changing));
-            sums.recognised += i64::from(rows.iter().filter_map(read).any(|document| document.recognised));
-            sums.members += i64::from(rows[0].part(layers) == Part::Member);
-            sums.passages += i64::from(rows[0].part(layers) == Part::Passage);
+            sums.changed += u64::from(rows.iter().filter_map(read).any(|document| document.changing));
+            sums.recognised += u64::from(rows.iter().filter_map(read).any(|document| document.recognised));
+            sums.members += u64::from(rows[0].part(layers) == Part::Member);
+            sums.passages += u64::from(rows[0].part(layers) == Part::Passage);
             for row in rows {
-                sums.no_text += i64::from(row.status(layers) == Status::ExcludedNoText);
+                sums.no_text += u64::from(row.status(layers) == Status::ExcludedNoText);
                 if has_text && usize::from(row.layer) == text {
-                    sums.text_bytes += integer(row.size_bytes(layers));
-                    sums.text_documents += i64::from(matches!(row.what, What::Document(_)));
+                    sums.text_bytes += row.size_bytes(layers);
+                    sums.text_documents += u64::from(matches!(row.what, What::Document(_)));
                 }
                 if row.layer == 0 && row.counts_as_text(layers) {
-                    sums.text_file_bytes += integer(row.size_bytes(layers));
+                    sums.text_file_bytes += row.size_bytes(layers);
                 }
                 if row.layer == 0 {
                     sums.add(row, layers);
@@ -141,11 +136,11 @@ impl RootSums {
     }
 
     fn add(&mut self, row: &DocumentRow<'_>, layers: &[Layered]) {
-        self.bytes += integer(row.size_bytes(layers));
+        self.bytes += row.size_bytes(layers);
         if let What::Document(place) = row.what {
             let frozen = &layers[0].frozen;
             let content = frozen.documents[place as usize].content;
-            self.chunks += integer(frozen.contents[content.0 as usize].chunk_count);
+            self.chunks += frozen.contents[content.0 as usize].chunk_count;
         }
     }
 }

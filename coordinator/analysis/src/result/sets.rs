@@ -3,13 +3,13 @@
 
 use std::collections::{BTreeMap, HashMap};
 
+use cognate_result_file::{IdenticalSet, Insert};
 use cognate_similarity::ContentIndex;
 use data_encoding::HEXLOWER;
-use rusqlite::{Statement, params};
 
 use super::document_rows::{DocumentRows, What};
 use super::group::{Group, Places};
-use super::{Publication, Writer, content_index, integer};
+use super::{Publication, Writer, content_index};
 use crate::layered::Layered;
 
 /// The sets, numbered in the order in which they are listed.
@@ -32,12 +32,7 @@ impl Writer {
         sets: &Sets,
         places: &Places,
     ) -> rusqlite::Result<()> {
-        let mut rows = SetRows {
-            insert: self.connection.prepare("INSERT INTO identical VALUES (?,?,?,?,?,?,?,?,?,?,?,?,?,?)")?,
-            publication,
-            places,
-            next: 0,
-        };
+        let mut rows = SetRows { insert: self.insert()?, publication, places, next: 0 };
         for (number, layer) in publication.layers.iter().enumerate() {
             let Layered { frozen, findings, .. } = layer;
             let is_text = publication.scan.spec.layers[number].method.view().is_text();
@@ -70,10 +65,10 @@ impl Writer {
 
 /// The rows of sets, numbered as they come.
 struct SetRows<'a> {
-    insert: Statement<'a>,
+    insert: Insert<'a, IdenticalSet>,
     publication: &'a Publication<'a>,
     places: &'a Places,
-    next: usize,
+    next: i64,
 }
 
 impl SetRows<'_> {
@@ -81,7 +76,7 @@ impl SetRows<'_> {
     fn write<'d>(
         &mut self,
         name: &[u8],
-        tier: &str,
+        tier: &'static str,
         documents: impl Iterator<Item = (u16, &'d [u8], u64, i64)>,
     ) -> rusqlite::Result<()> {
         let mut group = Group::default();
@@ -95,24 +90,23 @@ impl SetRows<'_> {
             }
         }
         let Some((root, path, size_bytes)) = first else { return Ok(()) };
-        let [documents, sites, site_count, crosses, first_modified, last_modified] =
-            group.columns(self.publication, self.places);
-        self.insert.execute(params![
-            self.next,
-            HEXLOWER.encode(name),
-            HEXLOWER.encode(&members.to_be_bytes()),
-            tier,
-            integer(size_bytes),
-            integer(group.document_bytes.saturating_sub(size_bytes)),
-            documents,
-            sites,
-            site_count,
-            crosses,
-            first_modified,
-            last_modified,
-            root,
-            path,
-        ])?;
+        let summed = group.summed(self.publication, self.places);
+        self.insert.add(&IdenticalSet {
+            id: self.next,
+            name: HEXLOWER.encode(name),
+            members_digest: HEXLOWER.encode(&members.to_be_bytes()),
+            tier: tier.into(),
+            size_bytes,
+            redundant_bytes: group.document_bytes.saturating_sub(size_bytes),
+            documents: summed.documents,
+            sites: summed.sites,
+            site_count: summed.site_count,
+            crosses: summed.crosses,
+            first_modified: summed.first_modified,
+            last_modified: summed.last_modified,
+            root: root.into(),
+            path: path.to_owned(),
+        })?;
         self.next += 1;
         Ok(())
     }

@@ -2,11 +2,12 @@
 
 use std::collections::HashMap;
 
+use cognate_result_file::{Family, Link, Record as _, columns, reversed};
 use rusqlite::params;
 
 use super::{Browse, ClusterRow, Page, Window};
 use crate::error::Error;
-use crate::report::{Ratio, hex, path_of, reversed, time};
+use crate::report::{Ratio, hex, path_of, time};
 
 /// The most places of a member's documents that are shown.
 const PLACES_MAX: i64 = 100;
@@ -262,48 +263,40 @@ impl Browse {
     }
 
     fn links_of(&self, number: i64, members: &Members) -> Result<Vec<LinkView>, Error> {
-        let sql = "SELECT a, b, shared_bytes, relation, resemblance, a_in_b, b_in_a, estimated, low, high,
-                          outside_bytes, on_frame, within_tenth FROM link WHERE cluster = ?";
-        let links = self.collect(sql, [number], |row| {
-            let (a, b): (i64, i64) = (row.get(0)?, row.get(1)?);
-            let (Some(&a), Some(&b)) = (members.places.get(&a), members.places.get(&b)) else { return Ok(None) };
-            let ratio = |column: usize| row.get::<_, Option<i64>>(column).map(|ratio| ratio.map(Ratio));
-            let (relation, a_in_b, b_in_a): (String, _, _) = (row.get(3)?, ratio(5)?, ratio(6)?);
-            let (a, b, a_in_b, b_in_a, relation) = match a < b {
-                true => (a, b, a_in_b, b_in_a, relation),
-                false => (b, a, b_in_a, a_in_b, reversed(&relation).to_owned()),
-            };
-            Ok(Some(LinkView {
+        let sql = format!("SELECT {} FROM link l WHERE l.cluster = ?", columns::<Link>("l"));
+        let links = self.collect(&sql, [number], |row| Link::from_row(row, 0))?;
+        let view = |link: Link| {
+            let ([a, b], link) = link.placed(|content| members.places.get(&content).copied())?;
+            Some(LinkView {
                 a,
                 b,
-                shared_bytes: row.get(2)?,
-                resemblance: ratio(4)?,
-                a_in_b,
-                b_in_a,
-                relation,
-                estimated: row.get(7)?,
-                interval: ratio(8)?.zip(ratio(9)?),
-                outside_bytes: row.get(10)?,
-                rests_on_frame: row.get(11)?,
-                within_tenth: ratio(12)?,
-            }))
-        })?;
-        Ok(links.into_iter().flatten().collect())
+                shared_bytes: link.shared_bytes,
+                resemblance: link.resemblance.map(Ratio),
+                a_in_b: link.a_in_b.map(Ratio),
+                b_in_a: link.b_in_a.map(Ratio),
+                relation: link.relation.into_owned(),
+                estimated: link.estimated,
+                interval: link.low.map(Ratio).zip(link.high.map(Ratio)),
+                outside_bytes: link.outside_bytes,
+                rests_on_frame: link.on_frame,
+                within_tenth: link.within_tenth.map(Ratio),
+            })
+        };
+        Ok(links.into_iter().filter_map(view).collect())
     }
 
     fn families_of(&self, number: i64, members: &Members) -> Result<Vec<FamilyView>, Error> {
-        let sql = "SELECT number, representative, min_resemblance FROM family WHERE cluster = ? ORDER BY number";
-        let families = self
-            .collect(sql, [number], |row| Ok((row.get::<_, i64>(0)?, row.get::<_, i64>(1)?, row.get::<_, i64>(2)?)))?;
+        let sql = format!("SELECT {} FROM family f WHERE f.cluster = ? ORDER BY f.number", columns::<Family>("f"));
+        let families = self.collect(&sql, [number], |row| Family::from_row(row, 0))?;
         let mut views = Vec::new();
-        for (family, representative, min_resemblance) in families {
+        for family in families {
             let sql = "SELECT content FROM family_member WHERE cluster = ? AND number = ?";
-            let contents = self.collect(sql, params![number, family], |row| row.get::<_, i64>(0))?;
+            let contents = self.collect(sql, params![number, family.number], |row| row.get::<_, i64>(0))?;
             let mut places: Vec<usize> =
                 contents.iter().filter_map(|content| members.places.get(content).copied()).collect();
-            let first = members.places.get(&representative).copied();
+            let first = members.places.get(&family.representative).copied();
             places.sort_by_key(|place| (Some(*place) != first, *place));
-            views.push(FamilyView { members: places, min_resemblance: Ratio(min_resemblance) });
+            views.push(FamilyView { members: places, min_resemblance: Ratio(family.min_resemblance) });
         }
         Ok(views)
     }

@@ -1,5 +1,6 @@
 //! Pages of clusters.
 
+use cognate_result_file::{Cluster, Record as _, columns};
 use rusqlite::types::Value;
 use rusqlite::{Row, params_from_iter};
 
@@ -72,11 +73,13 @@ pub struct ClusterRow {
 /// In place of a tag or a person: without one.
 const NONE: &str = "none";
 
-/// The columns of [`cluster_row`].
-const COLUMNS: &str =
-    "k.id, k.name, k.members_digest, (SELECT l.view FROM layer l WHERE l.number = k.layer), k.relation, k.total_bytes, k.members, k.documents, k.sites, k.links,
-  k.min_resemblance, k.mean_resemblance, k.max_resemblance, k.max_containment, k.shared_bytes, k.redundant_bytes,
-  k.first_modified, k.last_modified, r.site, r.repository, k.path, k.joined_bytes, k.frame_links, k.on_frame, k.second_path";
+/// The clusters `k`, as [`Browse::cluster_row`] reads them.
+fn listed() -> String {
+    let columns = columns::<Cluster>("k");
+    format!(
+        "SELECT {columns}, l.view, r.site, r.repository FROM cluster k JOIN root r ON r.id = k.root JOIN layer l ON l.number = k.layer"
+    )
+}
 
 impl Browse {
     /// A page of the clusters that a filter lets through.
@@ -88,9 +91,10 @@ impl Browse {
         let total = self.count(&condition)?;
         let order = order(sort, sort.is_descending());
         let sql = format!(
-            "SELECT {COLUMNS} FROM cluster k JOIN root r ON r.id = k.root WHERE k.id IN
+            "{} WHERE k.id IN
                (SELECT k.id FROM cluster k WHERE {} ORDER BY {order} LIMIT {} OFFSET {})
              ORDER BY {order}",
+            listed(),
             condition.sql,
             window.rows(),
             window.offset(),
@@ -130,9 +134,9 @@ impl Browse {
             let by = if descending { "DESC" } else { "ASC" };
             let here = format!("(SELECT {expression} FROM cluster k WHERE k.id = {number})");
             let sql = format!(
-                "SELECT {COLUMNS} FROM cluster k JOIN root r ON r.id = k.root
-                 WHERE {} AND ({expression} {than} {here} OR ({expression} = {here} AND k.id {number_than} {number}))
+                "{} WHERE {} AND ({expression} {than} {here} OR ({expression} = {here} AND k.id {number_than} {number}))
                  ORDER BY {expression} {by}, k.id {by_number} LIMIT 1",
+                listed(),
                 condition.sql
             );
             self.one(&sql, params_from_iter(condition.values.clone()), |row| self.cluster_row(row))
@@ -145,8 +149,7 @@ impl Browse {
     /// # Errors
     /// Fails if the files cannot be read.
     pub fn cluster_called(&self, view: &str, id: &str) -> Result<Option<ClusterRow>, Error> {
-        let sql =
-            format!("SELECT {COLUMNS} FROM cluster k JOIN root r ON r.id = k.root WHERE k.name = ? AND {VIEW} = ?");
+        let sql = format!("{} WHERE k.name = ? AND {VIEW} = ?", listed());
         self.one(&sql, [id, view], |row| self.cluster_row(row))
     }
 
@@ -161,8 +164,8 @@ impl Browse {
             return Err(Error::Invalid(format!("`{shown}` is no id of a cluster: it has up to 32 hexadecimal digits")));
         }
         let sql = format!(
-            "SELECT {COLUMNS} FROM cluster k JOIN root r ON r.id = k.root
-             WHERE k.name >= ?1 AND k.name < ?1 || 'g' AND (?2 = '' OR {VIEW} = ?2) ORDER BY k.id LIMIT 2"
+            "{} WHERE k.name >= ?1 AND k.name < ?1 || 'g' AND (?2 = '' OR {VIEW} = ?2) ORDER BY k.id LIMIT 2",
+            listed()
         );
         let mut found = self.collect(&sql, [beginning.as_str(), view], |row| self.cluster_row(row))?;
         match (found.pop(), found.pop()) {
@@ -176,7 +179,7 @@ impl Browse {
 
     /// The cluster of this row number of the browse index, where there is one.
     pub fn cluster_numbered(&self, number: i64) -> Result<Option<ClusterRow>, Error> {
-        let sql = format!("SELECT {COLUMNS} FROM cluster k JOIN root r ON r.id = k.root WHERE k.id = ?");
+        let sql = format!("{} WHERE k.id = ?", listed());
         self.one(&sql, [number], |row| self.cluster_row(row))
     }
 
@@ -296,35 +299,35 @@ impl Browse {
     }
 
     fn cluster_row(&self, row: &Row<'_>) -> rusqlite::Result<ClusterRow> {
-        let (path, escaped) = path_of(row.get_ref(20)?.as_blob()?);
-        let ratio = |column: usize| row.get::<_, Option<i64>>(column).map(|ratio| ratio.map(Ratio));
+        let cluster = Cluster::from_row(row, 0)?;
+        let (path, escaped) = path_of(&cluster.path);
         Ok(ClusterRow {
-            number: row.get(0)?,
-            id: row.get(1)?,
-            members_digest: row.get(2)?,
-            view: row.get(3)?,
-            relation: row.get(4)?,
-            total_bytes: row.get(5)?,
-            members: row.get(6)?,
-            documents: row.get(7)?,
-            sites: self.site_names(row.get_ref(8)?.as_str()?),
-            links: row.get(9)?,
-            min_resemblance: ratio(10)?,
-            mean_resemblance: ratio(11)?,
-            max_resemblance: ratio(12)?,
-            max_containment: ratio(13)?,
-            shared_bytes: row.get(14)?,
-            joined_bytes: row.get(21)?,
-            frame_links: row.get(22)?,
-            rests_on_frame: row.get(23)?,
-            redundant_bytes: row.get(15)?,
-            first_modified: time(row.get(16)?),
-            last_modified: time(row.get(17)?),
-            site: row.get(18)?,
-            repository: row.get(19)?,
+            number: cluster.id,
+            id: cluster.name,
+            members_digest: cluster.members_digest,
+            view: row.get(Cluster::WIDTH)?,
+            relation: cluster.relation.into_owned(),
+            total_bytes: cluster.total_bytes,
+            members: cluster.members,
+            documents: cluster.documents,
+            sites: self.site_names(&cluster.sites),
+            links: cluster.links,
+            min_resemblance: Some(Ratio(cluster.min_resemblance)),
+            mean_resemblance: Some(Ratio(cluster.mean_resemblance)),
+            max_resemblance: cluster.max_resemblance.map(Ratio),
+            max_containment: cluster.max_containment.map(Ratio),
+            shared_bytes: cluster.shared_bytes,
+            joined_bytes: cluster.joined_bytes,
+            frame_links: cluster.frame_links,
+            rests_on_frame: cluster.on_frame,
+            redundant_bytes: cluster.redundant_bytes,
+            first_modified: time(cluster.first_modified),
+            last_modified: time(cluster.last_modified),
+            site: row.get(Cluster::WIDTH + 1)?,
+            repository: row.get(Cluster::WIDTH + 2)?,
             path,
             path_escaped: escaped.is_some(),
-            second_path: row.get_ref(24)?.as_blob_or_null()?.map(|path| path_of(path).0),
+            second_path: cluster.second_path.map(|path| path_of(&path).0),
         })
     }
 }

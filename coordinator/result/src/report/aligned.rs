@@ -1,6 +1,7 @@
 //! The folders of two repositories that are compared with each other at different paths.
 
 use cognate_analysis::alignment::{AlignedPair, Alignment};
+use cognate_result_file::Alignment as AlignmentRecord;
 use serde::Serialize;
 
 use super::{FolderPlace, Report, path_of};
@@ -37,9 +38,8 @@ impl Report {
         if pairs.is_empty() {
             return Ok(Vec::new());
         }
-        let mut names = self.collect("SELECT site, repository FROM root ORDER BY id", |row| {
-            Ok((row.get::<_, String>(0)?, row.get::<_, String>(1)?))
-        })?;
+        let mut names: Vec<(String, String)> =
+            self.roots.iter().map(|root| (root.site.clone(), root.repository.clone())).collect();
         if self.is_turned() {
             names.swap(0, 1);
         }
@@ -62,13 +62,11 @@ impl Report {
             return Ok(Vec::new());
         }
         let turned = self.is_turned();
-        let mut pairs = self.collect("SELECT path_a, path_b, given, documents FROM alignment", |row| {
-            let mut folders: [Vec<u8>; 2] = [row.get(0)?, row.get(1)?];
-            if turned {
-                folders.swap(0, 1);
-            }
-            Ok((AlignedPair { folders, given: row.get(2)? }, row.get(3)?))
-        })?;
+        let pair = |row: AlignmentRecord| {
+            let folders = if turned { [row.path_b, row.path_a] } else { [row.path_a, row.path_b] };
+            (AlignedPair { folders, given: row.given }, row.documents)
+        };
+        let mut pairs: Vec<_> = self.records("")?.into_iter().map(pair).collect();
         pairs.sort_unstable();
         Ok(pairs)
     }

@@ -97,7 +97,7 @@ pub(super) mod tests {
     use std::sync::Mutex;
     use std::thread::ThreadId;
 
-    use cognate_analysis::result::FORMAT;
+    use cognate_result_file::{FORMAT, Root, create_table};
 
     use super::*;
 
@@ -113,7 +113,8 @@ pub(super) mod tests {
         let path = folder.join("result.sqlite");
         let tables = format!(
             "CREATE TABLE scan (schema); INSERT INTO scan VALUES ('{FORMAT}');
-             CREATE TABLE layer (number, view); CREATE TABLE root (id, party, site, repository, place);"
+             CREATE TABLE layer (number, view); {}",
+            create_table::<Root>()
         );
         let connection = rusqlite::Connection::open(&path).unwrap();
         connection.execute_batch(&tables).unwrap();

@@ -3,17 +3,13 @@
 use std::collections::HashMap;
 use std::ops::Range;
 
-use rusqlite::{Row, params};
+use cognate_result_file::{Cluster, Family, Link, Record as _, columns};
+use rusqlite::params;
 
 use super::blocks::blocks;
-use super::{ClusterDocument, ClusterSection, FamilyRow, LinkRow, Located, Ratio, Report, hex, located, reversed};
+use super::{ClusterDocument, ClusterSection, FamilyRow, LinkRow, Located, Ratio, Report, hex, located};
 use crate::error::Error;
 use cognate_storage::verdict::Labels;
-
-/// The columns of a cluster that its section needs.
-const COLUMNS: &str =
-    "id, name, members_digest, relation, representative, total_bytes, links, links_omitted, min_resemblance,
-    mean_resemblance, layer, joined_bytes, frame_links, on_frame";
 
 impl Report {
     /// Number of clusters of a view, by its place among [`Report::views`].
@@ -58,12 +54,14 @@ impl Report {
     ) -> Result<(), Error> {
         let failed = |error| self.failed(error);
         let mut parts = self.parts_of(&numbers).map_err(failed)?;
-        let sql = format!("SELECT {COLUMNS} FROM cluster WHERE layer = ? AND id >= ? AND id < ? ORDER BY id");
+        let columns = columns::<Cluster>("k");
+        let sql = format!("SELECT {columns} FROM cluster k WHERE k.layer = ? AND k.id >= ? AND k.id < ? ORDER BY k.id");
         let mut statement = self.connection.prepare_cached(&sql).map_err(failed)?;
         let mut rows = statement.query(params![view, numbers.start, numbers.end]).map_err(failed)?;
         while let Some(row) = rows.next().map_err(failed)? {
-            let parts = parts.remove(&row.get(0).map_err(failed)?).unwrap_or_default();
-            each(self.cluster(row, parts).map_err(failed)?)?;
+            let cluster = Cluster::from_row(row, 0).map_err(failed)?;
+            let parts = parts.remove(&cluster.id).unwrap_or_default();
+            each(self.cluster(cluster, parts))?;
         }
         Ok(())
     }
@@ -75,45 +73,47 @@ impl Report {
         condition: &str,
         mut each: impl FnMut(ClusterSection) -> Result<(), E>,
     ) -> Result<(), E> {
-        let sql = format!("SELECT {COLUMNS} FROM cluster k WHERE k.layer = ? AND {condition} ORDER BY k.id");
+        let columns = columns::<Cluster>("k");
+        let sql = format!("SELECT {columns} FROM cluster k WHERE k.layer = ? AND {condition} ORDER BY k.id");
         let mut statement = self.connection.prepare(&sql).map_err(|error| self.failed(error))?;
         let mut rows = statement.query([view]).map_err(|error| self.failed(error))?;
         while let Some(row) = rows.next().map_err(|error| self.failed(error))? {
             let read = || {
-                let id: i64 = row.get(0)?;
-                self.cluster(row, self.parts_of(&(id..id + 1))?.remove(&id).unwrap_or_default())
+                let cluster = Cluster::from_row(row, 0)?;
+                let parts = self.parts_of(&(cluster.id..cluster.id + 1))?.remove(&cluster.id).unwrap_or_default();
+                Ok(self.cluster(cluster, parts))
             };
-            let cluster = read().map_err(|error| self.failed(error))?;
+            let cluster = read().map_err(|error: rusqlite::Error| self.failed(error))?;
             each(cluster)?;
         }
         Ok(())
     }
 
-    fn cluster(&self, row: &Row<'_>, parts: Parts) -> rusqlite::Result<ClusterSection> {
+    fn cluster(&self, cluster: Cluster, parts: Parts) -> ClusterSection {
         let Parts { members, links, families } = parts;
-        let Labels { tags, assignee } = self.labels_of(row.get(10)?, row.get_ref(1)?.as_str()?);
-        Ok(ClusterSection {
+        let Labels { tags, assignee } = self.labels_of(cluster.layer, &cluster.name);
+        ClusterSection {
             assignee,
             families,
-            frame_links: Some(row.get(12)?).filter(|links| *links > 0),
-            id: row.get(1)?,
-            joined_bytes: row.get(11)?,
-            link_count: row.get(6)?,
-            links_omitted: row.get(7)?,
+            frame_links: Some(cluster.frame_links).filter(|links| *links > 0),
+            joined_bytes: cluster.joined_bytes,
+            link_count: cluster.links,
+            links_omitted: cluster.links_omitted,
             links,
-            mean_resemblance: Ratio(row.get(9)?),
-            members_digest: row.get(2)?,
-            min_resemblance: Ratio(row.get(8)?),
-            relation: row.get(3)?,
-            representative: members.place(row.get(4)?).unwrap_or(0),
-            rests_on_frame: row.get::<_, bool>(13)?.then_some(true),
+            mean_resemblance: Ratio(cluster.mean_resemblance),
+            members_digest: cluster.members_digest,
+            min_resemblance: Ratio(cluster.min_resemblance),
+            relation: cluster.relation.into_owned(),
+            representative: members.place(cluster.representative).unwrap_or(0),
+            rests_on_frame: cluster.on_frame.then_some(true),
             sites: self.sites_of(&members.all),
             tags: tags.into_iter().collect(),
-            total_bytes: row.get(5)?,
-            verdict: self.verdict_of_cluster(row.get(10)?, row.get_ref(1)?.as_str()?),
-            view: self.view(row.get(10)?),
+            total_bytes: cluster.total_bytes,
+            verdict: self.verdict_of_cluster(cluster.layer, &cluster.name),
+            view: self.view(cluster.layer),
+            id: cluster.name,
             documents: members.all.into_iter().map(|member| member.document).collect(),
-        })
+        }
     }
 
     fn sites_of(&self, members: &[Member]) -> Vec<String> {
@@ -200,38 +200,27 @@ impl Report {
     }
 
     fn add_links(&self, numbers: &Range<i64>, parts: &mut HashMap<i64, Parts>) -> rusqlite::Result<()> {
-        let sql = "SELECT a, b, shared_bytes, relation, resemblance, a_in_b, b_in_a, low, high, estimated, outside_bytes, on_frame,
-                          within_tenth, cluster
-                   FROM link
-                   WHERE cluster >= ? AND cluster < ? ORDER BY cluster";
-        let mut statement = self.connection.prepare_cached(sql)?;
+        let columns = columns::<Link>("l");
+        let sql = format!("SELECT {columns} FROM link l WHERE l.cluster >= ? AND l.cluster < ? ORDER BY l.cluster");
+        let mut statement = self.connection.prepare_cached(&sql)?;
         let mut rows = statement.query([numbers.start, numbers.end])?;
         while let Some(row) = rows.next()? {
-            let Some(Parts { members, links, .. }) = parts.get_mut(&row.get(13)?) else { continue };
-            let relation: String = row.get(3)?;
-            let (Some(a), Some(b)) = (members.place(row.get(0)?), members.place(row.get(1)?)) else { continue };
-            let ratio = |column: usize| -> rusqlite::Result<Option<Ratio>> {
-                Ok(row.get::<_, Option<i64>>(column)?.map(Ratio))
-            };
-            let (a_in_b, b_in_a, low, high) = (ratio(5)?, ratio(6)?, ratio(7)?, ratio(8)?);
-            // A link is written from the document that comes first; earlier formats have it as it was found.
-            let (a, b, a_in_b, b_in_a, relation) = match a < b {
-                true => (a, b, a_in_b, b_in_a, relation),
-                false => (b, a, b_in_a, a_in_b, reversed(&relation).to_owned()),
-            };
+            let link = Link::from_row(row, 0)?;
+            let Some(Parts { members, links, .. }) = parts.get_mut(&link.cluster) else { continue };
+            let Some(([a, b], link)) = link.placed(|content| members.place(content)) else { continue };
             links.push(LinkRow {
                 a,
-                a_in_b,
+                a_in_b: link.a_in_b.map(Ratio),
                 b,
-                b_in_a,
-                estimated: row.get::<_, bool>(9)?.then_some(true),
-                interval: low.zip(high).map(|(low, high)| [low, high]),
-                outside_bytes: row.get(10)?,
-                relation,
-                resemblance: ratio(4)?,
-                rests_on_frame: row.get::<_, bool>(11)?.then_some(true),
-                shared_bytes: row.get(2)?,
-                within_tenth: ratio(12)?,
+                b_in_a: link.b_in_a.map(Ratio),
+                estimated: link.estimated.then_some(true),
+                interval: link.low.zip(link.high).map(|(low, high)| [Ratio(low), Ratio(high)]),
+                outside_bytes: link.outside_bytes,
+                relation: link.relation.into_owned(),
+                resemblance: link.resemblance.map(Ratio),
+                rests_on_frame: link.on_frame.then_some(true),
+                shared_bytes: link.shared_bytes,
+                within_tenth: link.within_tenth.map(Ratio),
             });
         }
         parts.values_mut().for_each(|parts| parts.links.sort_by_key(|link| (link.a, link.b)));
@@ -239,27 +228,29 @@ impl Report {
     }
 
     fn add_families(&self, numbers: &Range<i64>, parts: &mut HashMap<i64, Parts>) -> rusqlite::Result<()> {
-        let sql =
-            "SELECT f.cluster, f.number, f.representative, f.min_resemblance, f.over_representative_only, m.content
-                   FROM family f CROSS JOIN family_member m ON m.cluster = f.cluster AND m.number = f.number
-                   WHERE f.cluster >= ? AND f.cluster < ? ORDER BY f.cluster, f.number";
-        let mut statement = self.connection.prepare_cached(sql)?;
+        let sql = format!(
+            "SELECT {}, m.content
+             FROM family f CROSS JOIN family_member m ON m.cluster = f.cluster AND m.number = f.number
+             WHERE f.cluster >= ? AND f.cluster < ? ORDER BY f.cluster, f.number",
+            columns::<Family>("f")
+        );
+        let mut statement = self.connection.prepare_cached(&sql)?;
         let mut rows = statement.query([numbers.start, numbers.end])?;
         let mut last = None;
         while let Some(row) = rows.next()? {
-            let (cluster, number): (i64, i64) = (row.get(0)?, row.get(1)?);
-            let Some(Parts { members, families, .. }) = parts.get_mut(&cluster) else { continue };
+            let (family, member) = (Family::from_row(row, 0)?, row.get(Family::WIDTH)?);
+            let Some(Parts { members, families, .. }) = parts.get_mut(&family.cluster) else { continue };
             let place = |content: i64| members.place(content).unwrap_or(0);
-            if last.replace((cluster, number)) != Some((cluster, number)) {
+            if last.replace((family.cluster, family.number)) != Some((family.cluster, family.number)) {
                 families.push(FamilyRow {
                     members: Vec::new(),
-                    min_resemblance: Ratio(row.get(3)?),
-                    over_representative_only: row.get::<_, bool>(4)?.then_some(true),
-                    representative: place(row.get(2)?),
+                    min_resemblance: Ratio(family.min_resemblance),
+                    over_representative_only: family.over_representative_only.then_some(true),
+                    representative: place(family.representative),
                 });
             }
             if let Some(family) = families.last_mut() {
-                family.members.push(place(row.get(5)?));
+                family.members.push(place(member));
             }
         }
         let families = parts.values_mut().flat_map(|parts| &mut parts.families);

@@ -160,7 +160,7 @@ impl Against {
                 let (a, b) = ((layer, digest(row.get(1)?)), (layer, digest(row.get(2)?)));
                 let (relation, shared_bytes): (String, u64) = (row.get(3)?, row.get(4)?);
                 against.link(a, b, &relation, shared_bytes);
-                against.link(b, a, super::reversed(&relation), shared_bytes);
+                against.link(b, a, cognate_result_file::reversed(&relation), shared_bytes);
             }
             // Documents are in sets of messages only if messages are matched.
             let sql = "SELECT m.hash, min(d.id) FROM message m JOIN document d ON d.message = m.id

@@ -275,7 +275,7 @@ impl Report {
         );
         self.collect(&sql, |row| {
             let (a, b, relation): (i64, i64, String) = (row.get(0)?, row.get(1)?, row.get(2)?);
-            Ok(if a == content { (b, relation) } else { (a, super::reversed(&relation).to_owned()) })
+            Ok(if a == content { (b, relation) } else { (a, cognate_result_file::reversed(&relation).to_owned()) })
         })
     }
 

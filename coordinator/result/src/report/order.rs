@@ -5,6 +5,8 @@
 
 use std::mem::swap;
 
+use cognate_result_file::Root;
+
 use super::{FolderSection, OverlapOnceRow, OverlapSection, Report};
 use crate::error::Error;
 
@@ -20,7 +22,7 @@ pub enum Order {
 
 /// A repository, and its place in the order of the launch.
 pub(super) struct RootPlace {
-    party: String,
+    pub(super) party: String,
     pub(super) site: String,
     pub(super) repository: String,
     place: usize,
@@ -29,9 +31,21 @@ pub(super) struct RootPlace {
 impl Report {
     /// The places of the repositories, by their numbers.
     pub(super) fn root_places(&self) -> Result<Vec<RootPlace>, Error> {
-        self.collect("SELECT party, site, repository, place FROM root ORDER BY id", |row| {
-            Ok(RootPlace { party: row.get(0)?, site: row.get(1)?, repository: row.get(2)?, place: row.get(3)? })
-        })
+        let place = |root: Root| RootPlace {
+            party: root.party,
+            site: root.site,
+            repository: root.repository,
+            place: usize::try_from(root.place).unwrap_or(usize::MAX),
+        };
+        Ok(self.records("ORDER BY t.id")?.into_iter().map(place).collect())
+    }
+
+    /// The repository of a record.
+    ///
+    /// # Panics
+    /// Panics if the result has no such repository: it was checked when it was opened that records are of one format.
+    pub(super) fn root(&self, number: i64) -> &RootPlace {
+        &self.roots[usize::try_from(number).unwrap_or(usize::MAX)]
     }
 
     /// Reads with the sites in this order.
@@ -116,7 +130,7 @@ impl Report {
             documents_b: pair.documents_a,
             documents_total_a: pair.documents_total_b,
             documents_total_b: pair.documents_total_a,
-            relation: super::reversed(&pair.relation).to_owned(),
+            relation: cognate_result_file::reversed(&pair.relation).to_owned(),
             share_a: pair.share_b,
             share_b: pair.share_a,
             shared_bytes_a: pair.shared_bytes_b,

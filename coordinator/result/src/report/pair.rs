@@ -248,7 +248,7 @@ fn turned(link: &LinkRow) -> LinkRow {
         b: link.a,
         a_in_b: link.b_in_a,
         b_in_a: link.a_in_b,
-        relation: super::reversed(&link.relation).to_owned(),
+        relation: cognate_result_file::reversed(&link.relation).to_owned(),
         ..link.clone()
     }
 }

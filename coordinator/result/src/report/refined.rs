@@ -1,6 +1,7 @@
 //! Documents that are worth a scan with another method, and the origin of a refinement.
 
-use rusqlite::{OptionalExtension as _, params};
+use cognate_result_file::Refined;
+use rusqlite::params;
 
 use super::{RefinedSection, Report};
 use crate::error::Error;
@@ -49,21 +50,9 @@ impl Report {
 
     /// The scan that this one refines, and the chosen documents; nothing if it refines none.
     pub(super) fn refined(&self) -> Result<Option<(String, RefinedSection)>, Error> {
-        // A result of an earlier version has no such table.
-        let tables: u64 = self.one("SELECT count(*) FROM sqlite_master WHERE name = 'refined'", |row| row.get(0))?;
-        if tables == 0 {
-            return Ok(None);
-        }
-        let sql = "SELECT scan, what, size_min_bytes, documents, changed FROM refined";
-        let refined = self.connection.query_row(sql, [], |row| {
-            let section = RefinedSection {
-                changed: row.get(4)?,
-                documents: row.get(3)?,
-                size_min_bytes: row.get(2)?,
-                what: row.get(1)?,
-            };
-            Ok((row.get(0)?, section))
-        });
-        refined.optional().map_err(|error| self.failed(error))
+        Ok(self.records::<Refined>("")?.pop().map(|refined| {
+            let Refined { scan, what, size_min_bytes, documents, changed } = refined;
+            (scan, RefinedSection { changed, documents, size_min_bytes, what: what.into_owned() })
+        }))
     }
 }

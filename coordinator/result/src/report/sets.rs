@@ -2,7 +2,7 @@
 
 use std::ops::Range;
 
-use cognate_analysis::packed_sets::{Damaged, PackedDocument, PackedSet};
+use cognate_result_file::{Damaged, PackedDocument, PackedSet};
 use rusqlite::Row;
 
 use super::blocks::blocks;

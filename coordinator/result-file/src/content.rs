@@ -1,0 +1,43 @@
+//! What documents hold.
+
+use crate::record::record;
+
+record! {
+    /// What documents with the same bytes share, or with the same text. They are numbered by view and digest.
+    pub struct Content in "content" {
+        /// Its number, from 0.
+        pub id: i64 = "PRIMARY KEY",
+        /// The digest.
+        pub digest: [u8; 16],
+        /// Its bytes.
+        pub size_bytes: u64,
+        /// Less the bytes of template chunks.
+        pub payload_bytes: u64,
+        /// Number of its chunks.
+        pub chunks: u64,
+        /// Number of documents that have it.
+        pub documents: u64,
+        /// Its number among the identical sets that are listed, if it is one.
+        pub identical: Option<i64>,
+        /// Whether its documents are one at the same place in each of several repositories.
+        pub in_place: bool,
+        /// Its cluster, if it has one.
+        pub cluster: Option<i64>,
+        /// The number of the view.
+        pub layer: usize,
+    }
+}
+
+record! {
+    /// Where messages are matched: documents that are the same message; those with most documents first.
+    pub struct Message in "message" {
+        /// Its number, from 0.
+        pub id: i64 = "PRIMARY KEY",
+        /// The EDRM Message ID Hash.
+        pub hash: [u8; 16],
+        /// Number of documents that are the message.
+        pub documents: u64,
+        /// Whether its documents are one at the same place in each of several repositories.
+        pub in_place: bool,
+    }
+}

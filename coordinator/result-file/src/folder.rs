@@ -1,0 +1,72 @@
+//! Pairs of folders, and what is nowhere else, by folder.
+
+use crate::record::{Word, record};
+
+record! {
+    /// Two folders that hold documents of each other, by view, those with most bytes first.
+    pub struct FolderPair in "folder" {
+        /// Its number, from 0.
+        pub id: i64 = "PRIMARY KEY",
+        /// The repository of the first folder.
+        pub root_a: i64 = "REFERENCES root",
+        /// The path of the first folder.
+        pub path_a: Vec<u8>,
+        /// The repository of the second folder.
+        pub root_b: i64 = "REFERENCES root",
+        /// The path of the second folder.
+        pub path_b: Vec<u8>,
+        /// `identical`, `contains`, `contained` or `overlaps`.
+        pub relation: Word,
+        /// Documents of the first that are also in the second.
+        pub documents_a: u64,
+        /// Documents of the second that are also in the first.
+        pub documents_b: u64,
+        /// Bytes of the first that are also in the second.
+        pub shared_bytes_a: u64,
+        /// Bytes of the second that are also in the first.
+        pub shared_bytes_b: u64,
+        /// All documents of the first folder.
+        pub documents_total_a: u64,
+        /// All documents of the second folder.
+        pub documents_total_b: u64,
+        /// Bytes of all documents of the first folder.
+        pub bytes_a: u64,
+        /// Bytes of all documents of the second folder.
+        pub bytes_b: u64,
+        /// The number of the view.
+        pub layer: usize,
+    }
+}
+
+record! {
+    /// Folders of two repositories that are at different paths and are compared with each other, by the first.
+    pub struct Alignment in "alignment" {
+        /// Its number, from 0.
+        pub id: i64 = "PRIMARY KEY",
+        /// Of the first repository; empty: its root.
+        pub path_a: Vec<u8>,
+        /// Of the second.
+        pub path_b: Vec<u8>,
+        /// Of either that it gives a counterpart.
+        pub documents: u64,
+        /// Whether somebody named the pair.
+        pub given: bool,
+    }
+}
+
+record! {
+    /// Documents that are nowhere else, not even in part (at another party if there are several, else at another site), by the
+    /// folders at the top of repositories.
+    pub struct OnlyHere in "only_here" {
+        /// The repository.
+        pub root: i64 = "REFERENCES root",
+        /// Empty: the repository itself.
+        pub folder: Vec<u8>,
+        /// Number of documents.
+        pub documents: u64,
+        /// Their bytes.
+        pub bytes: u64,
+        /// The number of the view.
+        pub layer: usize,
+    }
+}
