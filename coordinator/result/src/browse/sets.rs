@@ -1,5 +1,6 @@
 //! Pages of identical sets.
 
+use cognate_result_file::{IdenticalSet, Record as _, columns};
 use rusqlite::types::Value;
 use rusqlite::{Row, params, params_from_iter};
 
@@ -95,9 +96,11 @@ impl SetFilter {
     }
 }
 
-const COLUMNS: &str =
-    "k.id, k.name, k.members_digest, k.tier, k.size_bytes, k.documents, k.sites, k.redundant_bytes, r.site,
-  r.repository, k.path";
+/// The sets `k`, as [`Browse::set_row`] reads them.
+fn listed() -> String {
+    let columns = columns::<IdenticalSet>("k");
+    format!("SELECT {columns}, r.site, r.repository FROM identical k JOIN root r ON r.id = k.root")
+}
 
 impl Browse {
     /// A page of the identical sets that a filter lets through.
@@ -122,7 +125,8 @@ impl Browse {
         let total = self.one(&sql, params_from_iter(condition.values.iter()), |row| row.get(0))?.unwrap_or(0);
         // Numbers ascend as the bytes in copies fall, tier by tier.
         let sql = format!(
-            "SELECT {COLUMNS} FROM identical k JOIN root r ON r.id = k.root WHERE {} ORDER BY k.id LIMIT {} OFFSET {}",
+            "{} WHERE {} ORDER BY k.id LIMIT {} OFFSET {}",
+            listed(),
             condition.sql,
             window.rows(),
             window.offset()
@@ -136,9 +140,7 @@ impl Browse {
     /// # Errors
     /// Fails if the files cannot be read.
     pub fn set_called(&self, id: &str) -> Result<Option<SetRow>, Error> {
-        let sql = format!(
-            "SELECT {COLUMNS} FROM identical k JOIN root r ON r.id = k.root WHERE k.name = ? ORDER BY k.id LIMIT 1"
-        );
+        let sql = format!("{} WHERE k.name = ? ORDER BY k.id LIMIT 1", listed());
         self.one(&sql, [id], |row| self.set_row(row))
     }
 
@@ -147,7 +149,7 @@ impl Browse {
     /// # Errors
     /// Fails if the files cannot be read.
     pub(crate) fn set_numbered(&self, number: i64) -> Result<Option<SetRow>, Error> {
-        let sql = format!("SELECT {COLUMNS} FROM identical k JOIN root r ON r.id = k.root WHERE k.id = ?");
+        let sql = format!("{} WHERE k.id = ?", listed());
         self.one(&sql, [number], |row| self.set_row(row))
     }
 
@@ -174,18 +176,19 @@ impl Browse {
     }
 
     fn set_row(&self, row: &Row<'_>) -> rusqlite::Result<SetRow> {
-        let (path, escaped) = path_of(row.get_ref(10)?.as_blob()?);
+        let set = IdenticalSet::from_row(row, 0)?;
+        let (path, escaped) = path_of(&set.path);
         Ok(SetRow {
-            number: row.get(0)?,
-            id: row.get(1)?,
-            members_digest: row.get(2)?,
-            tier: row.get(3)?,
-            size_bytes: row.get(4)?,
-            documents: row.get(5)?,
-            sites: self.site_names(row.get_ref(6)?.as_str()?),
-            redundant_bytes: row.get(7)?,
-            site: row.get(8)?,
-            repository: row.get(9)?,
+            number: set.id,
+            id: set.name,
+            members_digest: set.members_digest,
+            tier: set.tier.into_owned(),
+            size_bytes: set.size_bytes,
+            documents: set.documents,
+            sites: self.site_names(&set.sites),
+            redundant_bytes: set.redundant_bytes,
+            site: row.get(IdenticalSet::WIDTH)?,
+            repository: row.get(IdenticalSet::WIDTH + 1)?,
             path,
             path_escaped: escaped.is_some(),
         })

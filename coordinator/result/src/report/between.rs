@@ -1,5 +1,7 @@
 //! Changes between two repositories: the documents of each that are the same, changed, moved or missing at the other.
 
+use cognate_result_file::Change;
+
 use super::{ChangesRow, ClusterSection, Report};
 use crate::error::Error;
 
@@ -22,21 +24,21 @@ impl Report {
         if self.roots.len() != 2 || self.is_part() {
             return Ok(Vec::new());
         }
-        let sql = "SELECT f.site, f.repository, t.site, t.repository, c.same, c.changed, c.moved, c.only_here
-                   FROM change c JOIN root f ON f.id = c.root JOIN root t ON t.id = 1 - c.root ORDER BY c.root";
-        let rows = self.collect(sql, |row| {
+        let row = |Change { root, same, changed, moved, only_here }| {
+            let (from, to) = (self.root(root)?, self.root(1 - root)?);
             Ok(ChangesRow {
-                changed: row.get(5)?,
-                from_repository: row.get(1)?,
-                from_site: row.get(0)?,
-                moved: row.get(6)?,
-                only: row.get(7)?,
-                same: row.get(4)?,
-                to_repository: row.get(3)?,
-                to_site: row.get(2)?,
+                changed,
+                from_repository: from.repository.clone(),
+                from_site: from.site.clone(),
+                moved,
+                only: only_here,
+                same,
+                to_repository: to.repository.clone(),
+                to_site: to.site.clone(),
             })
-        })?;
-        Ok(self.sort_roots(rows))
+        };
+        let rows = self.records("ORDER BY t.root")?.into_iter().map(row);
+        Ok(self.sort_roots(rows.collect::<Result<_, Error>>()?))
     }
 
     /// Of a scan of two repositories, the number of clusters of a view that are one document, changed at its place.

@@ -3,6 +3,7 @@
 
 use std::collections::{HashMap, HashSet};
 
+use cognate_result_file::{Record as _, Unread, columns};
 use rusqlite::{OptionalExtension as _, Row};
 
 use super::{
@@ -290,26 +291,19 @@ fn document_sql(range: &str) -> String {
 impl Report {
     /// Unreadable documents.
     pub fn unread<E: From<Error>>(&self, mut each: impl FnMut(UnreadSection) -> Result<(), E>) -> Result<(), E> {
-        let sql = format!(
-            "SELECT r.site, r.repository, u.path, u.reason, u.layer FROM unread u JOIN root r ON r.id = u.root
-             ORDER BY {}, u.path",
-            self.by_root()
-        );
-        self.each_or(
-            &sql,
-            |row| {
-                let (path, path_escaped) = path_of(&row.get::<_, Vec<u8>>(2)?);
-                Ok(Some(UnreadSection {
-                    path,
-                    path_escaped,
-                    reason: row.get(3)?,
-                    repository: row.get(1)?,
-                    site: row.get(0)?,
-                    view: self.view(row.get(4)?),
-                }))
-            },
-            &mut each,
-        )
+        let (columns, by) = (columns::<Unread>("u"), self.by_root());
+        let sql = format!("SELECT {columns} FROM unread u JOIN root r ON r.id = u.root ORDER BY {by}, u.path");
+        self.each_or(&sql, |row| Unread::from_row(row, 0).map(Some), &mut |unread: Unread| {
+            let (root, (path, path_escaped)) = (self.root(unread.root)?, path_of(&unread.path));
+            each(UnreadSection {
+                path,
+                path_escaped,
+                reason: unread.reason.into_owned(),
+                repository: root.repository.clone(),
+                site: root.site.clone(),
+                view: self.view(unread.layer),
+            })
+        })
     }
 
     /// Every document with what became of it.

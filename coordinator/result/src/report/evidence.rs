@@ -1,7 +1,6 @@
 //! Evidence for a result: controls, received batches, and documents that only one site or party has.
-//!
-//! Results of earlier versions say nothing of it.
 
+use cognate_result_file::{Census, Evidence, OnlyHere, OverlapOnce};
 use serde::Serialize;
 
 use super::{Report, path_of};
@@ -121,89 +120,74 @@ pub struct ControlMatch {
 }
 
 impl Report {
-    /// True if the result has the rows that the rest of this file reads.
+    /// Overlap without copies, in the order of [`overlap`](Report::overlap).
     ///
     /// # Errors
     /// Fails if the file cannot be read; so for every method below.
-    pub fn has_evidence(&self) -> Result<bool, Error> {
-        self.one("SELECT count(*) FROM sqlite_master WHERE name = 'evidence'", |row| row.get(0))
-    }
-
-    /// Overlap without copies, in the order of [`overlap`](Report::overlap).
     pub fn overlap_once(&self) -> Result<Vec<OverlapOnceRow>, Error> {
-        let rows = self.collect("SELECT * FROM overlap_once ORDER BY layer, level = 'party', a, b", |row| {
-            Ok(OverlapOnceRow {
-                a: row.get("a")?,
-                b: row.get("b")?,
-                contents_a: row.get("contents_a")?,
-                contents_b: row.get("contents_b")?,
-                level: row.get("level")?,
-                shared_bytes_a: row.get("shared_bytes_a")?,
-                shared_bytes_b: row.get("shared_bytes_b")?,
-                view: self.view(row.get("layer")?),
-            })
-        })?;
-        Ok(self.sort_pairs(rows))
+        let records = self.records("ORDER BY t.layer, t.level = 'party', t.a, t.b")?.into_iter();
+        let rows = records.map(|overlap: OverlapOnce| OverlapOnceRow {
+            a: overlap.a,
+            b: overlap.b,
+            contents_a: overlap.contents_a,
+            contents_b: overlap.contents_b,
+            level: overlap.level.into_owned(),
+            shared_bytes_a: overlap.shared_bytes_a,
+            shared_bytes_b: overlap.shared_bytes_b,
+            view: self.view(overlap.layer),
+        });
+        Ok(self.sort_pairs(rows.collect()))
     }
 
     /// Documents that only one site or party has.
     pub fn only_here(&self) -> Result<Vec<OnlyHereRow>, Error> {
-        let sql = format!(
-            "SELECT o.*, r.party, r.site, r.repository FROM only_here o JOIN root r ON r.id = o.root
-             ORDER BY o.layer, {}, o.bytes DESC, o.folder",
-            self.by_root()
-        );
-        self.collect(&sql, |row| {
-            let (folder, folder_escaped) = path_of(row.get_ref("folder")?.as_blob()?);
+        let by = self.by_root();
+        let rest = format!("JOIN root r ON r.id = t.root ORDER BY t.layer, {by}, t.bytes DESC, t.folder");
+        let row = |only: OnlyHere| {
+            let (folder, folder_escaped) = path_of(&only.folder);
+            let root = self.root(only.root)?;
             Ok(OnlyHereRow {
-                bytes: row.get("bytes")?,
-                documents: row.get("documents")?,
+                bytes: only.bytes,
+                documents: only.documents,
                 folder,
                 folder_escaped,
-                party: row.get("party")?,
-                repository: row.get("repository")?,
-                site: row.get("site")?,
-                view: self.view(row.get("layer")?),
+                party: root.party.clone(),
+                repository: root.repository.clone(),
+                site: root.site.clone(),
+                view: self.view(only.layer),
             })
-        })
+        };
+        self.records(&rest)?.into_iter().map(row).collect()
     }
 
     /// Kinds of files.
     pub fn census(&self) -> Result<Vec<CensusSection>, Error> {
-        let sql = format!(
-            "SELECT c.class, c.documents, c.bytes, r.site, r.repository FROM census c JOIN root r ON r.id = c.root
-             ORDER BY {}, c.bytes DESC, c.class",
-            self.by_root()
-        );
-        self.collect(&sql, |row| {
-            Ok(CensusSection {
-                bytes: row.get("bytes")?,
-                class: row.get("class")?,
-                documents: row.get("documents")?,
-                repository: row.get("repository")?,
-                site: row.get("site")?,
-            })
-        })
+        let rest = format!("JOIN root r ON r.id = t.root ORDER BY {}, t.bytes DESC, t.class", self.by_root());
+        let row = |Census { root, class, documents, bytes }| {
+            let root = self.root(root)?;
+            let (site, repository) = (root.site.clone(), root.repository.clone());
+            Ok(CensusSection { bytes, class: class.into_owned(), documents, repository, site })
+        };
+        self.records(&rest)?.into_iter().map(row).collect()
     }
 
     /// Batches and bytes received of each repository.
     pub fn evidence(&self) -> Result<Vec<EvidenceRow>, Error> {
-        let sql = format!(
-            "SELECT e.*, r.site, r.repository FROM evidence e JOIN root r ON r.id = e.root ORDER BY e.layer, {}",
-            self.by_root()
-        );
-        self.collect(&sql, |row| {
+        let row = |evidence: Evidence| {
+            let root = self.root(evidence.root)?;
             Ok(EvidenceRow {
-                batches: row.get("batches")?,
-                bytes: row.get("bytes")?,
-                epoch: row.get("epoch")?,
-                head: row.get("head")?,
-                index_root: row.get("index_root")?,
-                repository: row.get("repository")?,
-                site: row.get("site")?,
-                view: self.view(row.get("layer")?),
+                batches: evidence.batches,
+                bytes: evidence.bytes,
+                epoch: evidence.epoch,
+                head: evidence.head,
+                index_root: evidence.index_root,
+                repository: root.repository.clone(),
+                site: root.site.clone(),
+                view: self.view(evidence.layer),
             })
-        })
+        };
+        let rest = format!("JOIN root r ON r.id = t.root ORDER BY t.layer, {}", self.by_root());
+        self.records(&rest)?.into_iter().map(row).collect()
     }
 
     /// The controls, each with where it was found.

@@ -4,6 +4,8 @@
 //! `cognate evaluate in-common` found in any pair of public folders (`docs/evaluation/in-common.md`, with which a test
 //! compares it).
 
+use cognate_result_file::{ExactPair, Layer};
+
 use super::{ExactSiteRow, ExpectedError, Ratio, Report};
 use crate::error::Error;
 
@@ -35,24 +37,17 @@ struct Compared {
 impl Report {
     /// The expected error of the shares; none where the method has no chunks.
     pub(super) fn expected_error(&self) -> Result<Option<ExpectedError>, Error> {
-        let layers: Vec<Option<Compared>> = self.collect(
-            "SELECT view = 'text', precision, coalesce(chunk_bytes, 0) FROM layer ORDER BY number",
-            |row| {
-                let precision: Option<String> = row.get(1)?;
-                let (is_text, chunk_bytes) = (row.get(0)?, row.get(2)?);
-                Ok(precision.map(|precision| Compared { is_text, is_fine: precision == "fine", chunk_bytes }))
-            },
-        )?;
-        let Some(public) = layers.iter().flatten().map(Compared::public).reduce(Public::or) else { return Ok(None) };
-        let mut errors: Vec<i64> = Vec::new();
-        self.each("SELECT * FROM exact", |row| {
-            let reported: u64 = row.get("reported_bytes")?;
-            for (size, truth) in [("size_bytes_a", "true_bytes_a"), ("size_bytes_b", "true_bytes_b")] {
-                let (size, truth): (u64, u64) = (row.get(size)?, row.get(truth)?);
-                errors.push(Ratio::of(reported.abs_diff(truth), size).0);
-            }
-            Ok(())
-        })?;
+        let compared = |layer: Layer| {
+            let is_fine = layer.precision? == "fine";
+            Some(Compared { is_text: layer.view == "text", is_fine, chunk_bytes: layer.chunk_bytes.unwrap_or(0) })
+        };
+        let layers = self.records("ORDER BY t.number")?.into_iter().filter_map(compared);
+        let Some(public) = layers.map(|layer| layer.public()).reduce(Public::or) else { return Ok(None) };
+        let both = |pair: ExactPair| {
+            let sides = [(pair.size_bytes_a, pair.true_bytes_a), (pair.size_bytes_b, pair.true_bytes_b)];
+            sides.map(|(size, truth)| Ratio::of(pair.reported_bytes.abs_diff(truth), size).0)
+        };
+        let mut errors: Vec<i64> = self.records("")?.into_iter().flat_map(both).collect();
         errors.sort_unstable();
         let sites = self.collect(
             "SELECT site, sum(sampled_pairs), sum(measured_pairs), max(failure), max(refused), sum(read_bytes)

@@ -1,6 +1,7 @@
 //! The frames of a result: what many otherwise unlike documents have, and links rest on.
 
 use cognate_fingerprint::Tag;
+use cognate_result_file::{Frame, FrameExample, Record as _, columns};
 use cognate_similarity::frame::FrameRow;
 use cognate_storage::template::{split, split_rows};
 
@@ -42,23 +43,23 @@ impl Report {
     /// # Errors
     /// Fails if the file cannot be read.
     pub fn frames(&self) -> Result<Vec<FrameSection>, Error> {
-        let sql = "SELECT f.id, f.layer, k.name, f.documents, f.document_bytes, f.emptied, f.links, f.clusters_gone,
-                          f.clusters_changed, f.tags, f.lengths, f.rows
-                   FROM frame f JOIN cluster k ON k.id = f.cluster ORDER BY f.id";
-        let mut frames = self.collect(sql, |row| {
-            let lengths = row.get_ref(10)?.as_blob()?.as_chunks().0.iter().map(|length| u32::from_le_bytes(*length));
+        let columns = columns::<Frame>("f");
+        let sql = format!("SELECT {columns}, k.name FROM frame f JOIN cluster k ON k.id = f.cluster ORDER BY f.id");
+        let mut frames = self.collect(&sql, |row| {
+            let frame = Frame::from_row(row, 0)?;
+            let lengths = frame.lengths.as_chunks().0.iter().map(|length| u32::from_le_bytes(*length));
             Ok(FrameSection {
-                layer: row.get(1)?,
-                cluster: row.get(2)?,
-                documents: row.get(3)?,
-                document_bytes: row.get(4)?,
-                emptied: row.get(5)?,
-                links: row.get(6)?,
-                clusters_gone: row.get(7)?,
-                clusters_changed: row.get(8)?,
+                layer: frame.layer,
+                cluster: row.get(Frame::WIDTH)?,
+                documents: frame.documents,
+                document_bytes: frame.document_bytes,
+                emptied: frame.emptied,
+                links: frame.links,
+                clusters_gone: frame.clusters_gone,
+                clusters_changed: frame.clusters_changed,
                 clusters: Vec::new(),
-                chunks: split(row.get_ref(9)?.as_blob()?).zip(lengths).collect(),
-                rows: split_rows(row.get_ref(11)?.as_blob()?).collect(),
+                chunks: split(&frame.tags).zip(lengths).collect(),
+                rows: split_rows(&frame.rows).collect(),
                 examples: Vec::new(),
             })
         })?;
@@ -67,14 +68,12 @@ impl Report {
             frames[frame].clusters.push(row.get(1)?);
             Ok(())
         })?;
-        let sql = "SELECT e.frame, r.site, r.repository, e.path FROM frame_example e JOIN root r ON r.id = e.root
-                   ORDER BY e.rowid";
-        self.each(sql, |row| {
-            let frame: usize = row.get(0)?;
-            let (path, _) = path_of(row.get_ref(3)?.as_blob()?);
-            frames[frame].examples.push([row.get(1)?, row.get(2)?, path]);
-            Ok(())
-        })?;
+        for FrameExample { frame, root, path } in self.records("ORDER BY t.rowid")? {
+            let root = self.root(root)?;
+            if let Some(frame) = usize::try_from(frame).ok().and_then(|frame| frames.get_mut(frame)) {
+                frame.examples.push([root.site.clone(), root.repository.clone(), path_of(&path).0]);
+            }
+        }
         Ok(frames)
     }
 }

@@ -41,11 +41,10 @@ impl Report {
     }
 
     /// The repository of a record.
-    ///
-    /// # Panics
-    /// Panics if the result has no such repository: it was checked when it was opened that records are of one format.
-    pub(super) fn root(&self, number: i64) -> &RootPlace {
-        &self.roots[usize::try_from(number).unwrap_or(usize::MAX)]
+    pub(super) fn root(&self, number: i64) -> Result<&RootPlace, Error> {
+        let root = usize::try_from(number).ok().and_then(|number| self.roots.get(number));
+        let detail = || format!("a row is of the repository {number}, which it does not have");
+        root.ok_or_else(|| Error::Corrupt { path: self.path.clone(), detail: detail() })
     }
 
     /// Reads with the sites in this order.

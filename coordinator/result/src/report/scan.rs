@@ -100,8 +100,8 @@ impl Report {
         let by = self.by_root();
         let rest = format!("JOIN root r ON r.id = t.root WHERE t.expanded_chunks < t.chunks ORDER BY t.layer, {by}");
         let incomplete = self.records(&rest)?.into_iter().map(|fine: FineChunks| {
-            let root = self.root(fine.root);
-            FineRepository {
+            let root = self.root(fine.root)?;
+            Ok(FineRepository {
                 changed_contents: fine.changed_contents,
                 chunks: fine.chunks,
                 expanded_chunks: fine.expanded_chunks,
@@ -109,9 +109,9 @@ impl Report {
                 refused: fine.refused,
                 repository: root.repository.clone(),
                 site: root.site.clone(),
-            }
+            })
         });
-        let incomplete = incomplete.collect();
+        let incomplete = incomplete.collect::<Result<_, Error>>()?;
         if layers.iter().all(|layer| layer.coarse_pairs.is_none()) {
             return Ok(None);
         }

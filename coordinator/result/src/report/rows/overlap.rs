@@ -54,11 +54,9 @@ pub struct FolderSection {
     pub documents_total_b: u64,
     /// `identical`, `contains`, `contained` or `overlaps`.
     pub relation: String,
-    /// Share of the first's bytes; a result of an earlier version has none.
-    #[serde(skip_serializing_if = "Option::is_none")]
+    /// Share of the first's bytes that their partners have.
     pub share_a: Option<Ratio>,
-    /// Share of the second's bytes.
-    #[serde(skip_serializing_if = "Option::is_none")]
+    /// Share of the second's bytes that their partners have.
     pub share_b: Option<Ratio>,
     /// Bytes of the first's documents that their partners have.
     pub shared_bytes_a: u64,
