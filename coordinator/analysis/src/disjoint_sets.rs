@@ -1,26 +1,32 @@
 //! Numbers in sets that are joined one pair after the other (Galler and Fischer, "An improved equivalence algorithm", CACM 1964).
 
 /// Numbers from 0 on, each in one set.
-pub(crate) struct DisjointSets {
+pub struct DisjointSets {
     /// For each number a lesser one of its set, or itself if it is the least.
     above: Vec<u32>,
 }
 
 impl DisjointSets {
-    /// So many numbers, each in a set of its own.
-    pub(crate) fn apart(count: usize) -> DisjointSets {
+    /// The numbers below `count`, each in a set of its own.
+    ///
+    /// # Panics
+    /// Panics if they are 2^32 or more.
+    pub fn apart(count: usize) -> DisjointSets {
         let count = u32::try_from(count).expect("fewer than 2^32 numbers");
         DisjointSets { above: (0..count).collect() }
     }
 
     /// Joins the sets of two numbers.
-    pub(crate) fn join(&mut self, a: u32, b: u32) {
+    ///
+    /// # Panics
+    /// Panics if there is no such number; so for every method below.
+    pub fn join(&mut self, a: u32, b: u32) {
         let (a, b) = (self.find(a), self.find(b));
         self.above[a.max(b) as usize] = a.min(b);
     }
 
     /// The least number of the set of a number. The way to it becomes shorter.
-    pub(crate) fn find(&mut self, mut number: u32) -> u32 {
+    pub fn find(&mut self, mut number: u32) -> u32 {
         while self.above[number as usize] != number {
             let above = self.above[number as usize];
             self.above[number as usize] = self.above[above as usize];
@@ -30,7 +36,7 @@ impl DisjointSets {
     }
 
     /// The least number of the set of every number.
-    pub(crate) fn finish(mut self) -> Vec<u32> {
+    pub fn finish(mut self) -> Vec<u32> {
         for number in 0..self.above.len() {
             let number = u32::try_from(number).expect("fewer than 2^32 numbers");
             self.above[number as usize] = self.find(number);

@@ -16,7 +16,7 @@ mod compare;
 mod copies;
 mod coverage;
 mod crowds;
-mod disjoint_sets;
+pub mod disjoint_sets;
 mod error;
 mod findings;
 pub mod fine;

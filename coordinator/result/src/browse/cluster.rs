@@ -2,6 +2,7 @@
 
 use std::collections::HashMap;
 
+use cognate_analysis::disjoint_sets::DisjointSets;
 use cognate_result_file::{Family, Link, Record as _, columns, reversed};
 use rusqlite::params;
 
@@ -347,28 +348,17 @@ fn to_pivot(links: &[LinkView], pivot: usize) -> HashMap<usize, ToPivot> {
 
 /// The parts that these links join, largest first, and the number of members that are alone.
 fn parts<'a>(members: usize, links: impl Iterator<Item = &'a LinkView>) -> (Vec<Vec<usize>>, usize) {
-    let mut parent: Vec<usize> = (0..members).collect();
-    for link in links {
-        let (a, b) = (root(&mut parent, link.a), root(&mut parent, link.b));
-        parent[a.max(b)] = a.min(b);
-    }
+    let number = |member: usize| u32::try_from(member).expect("fewer than 2^32 members");
+    let mut sets = DisjointSets::apart(members);
+    links.for_each(|link| sets.join(number(link.a), number(link.b)));
     let mut all: Vec<Vec<usize>> = vec![Vec::new(); members];
-    for member in 0..members {
-        all[root(&mut parent, member)].push(member);
+    for (member, least) in sets.finish().into_iter().enumerate() {
+        all[least as usize].push(member);
     }
     let alone = all.iter().filter(|part| part.len() == 1).count();
     all.retain(|part| part.len() > 1);
     all.sort_by_key(|part| (std::cmp::Reverse(part.len()), part[0]));
     (all, alone)
-}
-
-/// The representative of a member's part.
-pub(super) fn root(parent: &mut [usize], mut member: usize) -> usize {
-    while parent[member] != member {
-        parent[member] = parent[parent[member]];
-        member = parent[member];
-    }
-    member
 }
 
 #[cfg(test)]
