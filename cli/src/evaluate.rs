@@ -8,12 +8,12 @@ use clap::Args;
 
 use crate::exit::{Exit, coded, usage};
 
-/// The name of the program, beside this one.
+/// The file of the laboratory, in the folder of this program.
 const PROGRAM: &str = "cognate-evaluate";
 
 /// Runs an experiment of one of the papers, and compares its numbers with those of the paper.
 ///
-/// The experiments are a program of their own, `cognate-evaluate`, which `cargo build --release --workspace` builds beside this one.
+/// The program `cognate-evaluate` has the experiments. `cargo build --release --workspace` builds it in the folder of this program.
 /// `cognate evaluate --list` describes each experiment and the corpus that it needs, `cognate evaluate --help` the options.
 #[derive(Args, Debug)]
 #[command(
@@ -34,7 +34,7 @@ pub(crate) fn run(args: &EvaluateArgs) -> anyhow::Result<Exit> {
     let shown = program.display();
     if !program.try_exists()? {
         return Err(usage(format!(
-            "the experiments are a program of their own, and `{shown}` is missing: `cargo build --release --workspace` builds it"
+            "`{shown}` has the experiments, and it is missing: `cargo build --release --workspace` builds it"
         )));
     }
     let error = Command::new(&program).args(&args.words).exec();

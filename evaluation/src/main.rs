@@ -1,5 +1,4 @@
-//! `cognate-evaluate`: the papers' own experiments. It is a program of its own, which `cognate evaluate` starts, so that nobody builds the
-//! laboratory who only compares.
+//! `cognate-evaluate`: the papers' own experiments. `cognate evaluate` starts it. People who only compare need not build it.
 
 use std::io::{self, Write as _};
 use std::path::PathBuf;

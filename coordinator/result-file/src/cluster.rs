@@ -43,7 +43,7 @@ record! {
         pub sites: String,
         /// Number of these sites.
         pub site_count: u64,
-        /// Whether its documents are at several parties where there are such, else at several sites.
+        /// Whether its documents are at several parties; in a scan of one party, at several sites.
         pub crosses: bool,
         /// The earliest modification of a document.
         pub first_modified: i64,

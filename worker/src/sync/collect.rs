@@ -422,7 +422,7 @@ impl<'a> Collector<'a> {
         }
         let inside = u32::try_from(done.inside.len()).unwrap_or(u32::MAX);
         let path_bytes = done.inside.iter().map(|(path, _)| path.as_bytes().len() as u64).sum();
-        if self.waits(&path, &done, (inside, path_bytes)) {
+        if self.waits(&path, &done, inside, path_bytes) {
             // It is decided when everything was read.
         } else if self.share.take(inside.into(), path_bytes) {
             self.send_part(path, done.own, done.stamp)?;
@@ -438,7 +438,7 @@ impl<'a> Collector<'a> {
 
     /// Lets a file that was read wait with the documents inside of it, if they are many or do not fit. Where nothing can be stored, what
     /// fits is decided by the order of reading.
-    fn waits(&mut self, path: &DocumentPath, done: &Fingerprinted, (inside, path_bytes): (u32, u64)) -> bool {
+    fn waits(&mut self, path: &DocumentPath, done: &Fingerprinted, inside: u32, path_bytes: u64) -> bool {
         if inside == 0
             || self.share.is_unlimited()
             || (inside <= INSIDE_SENT_AT_ONCE_MAX && self.share.fits(inside.into(), path_bytes))

@@ -146,7 +146,7 @@ impl Journal {
         }
         // The next entry begins a line of its own.
         if is_torn {
-            // What the last line announces was not done.
+            // The step that the last line announces was not done.
             journal.file.set_len(whole_bytes).with_context(context)?;
         } else if !is_ended {
             (&journal.file).write_all(b"\n").with_context(context)?;

@@ -46,7 +46,7 @@ impl Readers {
         if list.is_none() && CLASSES.into_iter().all(gives) {
             return Ok(true);
         }
-        // Who reads a file by its list does not enter a folder by the same one.
+        // The right to read a file says nothing of the right to enter a folder: equal lists prove nothing there.
         let is_same_list = list == self.list && (permission == READ || list.is_none() && self.list.is_none());
         let is_same = (found.uid(), found.gid()) == (self.file.uid(), self.file.gid()) && is_same_list;
         let reads = |class: &u32| self.file.mode() >> class & READ != 0;

@@ -83,7 +83,7 @@ fn quarantined(folder: &Path, repository: &str, path: &[u8]) -> PathBuf {
 /// All that is below a folder.
 #[derive(Default)]
 struct Below {
-    /// What is no folder, ascending.
+    /// Files, links and all else but folders, ascending.
     documents: Vec<PathBuf>,
     /// The folders that cannot be read, or not to their end.
     unread: Vec<(PathBuf, io::Error)>,

@@ -84,7 +84,7 @@ impl Group {
     }
 }
 
-/// What a cluster and a set say of their documents, as in their records.
+/// Sums over the documents of a cluster or of a set, as the records of both have them.
 pub(super) struct Summed {
     pub(super) documents: u64,
     pub(super) sites: String,

@@ -373,7 +373,7 @@ impl PlanFile {
             set.version_of.as_ref().map_or(Ok(()), |of| digest("digest", &of.digest))?;
             for going in &set.go {
                 going.repository.parse::<RepositoryName>().map_err(name)?;
-                // What a path may lead to is checked where it is used, with the path in the answer.
+                // The worker checks where a path leads when it uses the path, and its error names the path.
                 path(&going.path)?;
             }
             for copy in &set.kept {
