@@ -11,6 +11,7 @@
 //! This crate knows nothing of storage.
 
 pub mod batch;
+pub mod calls;
 pub mod clock_times;
 pub mod dial;
 pub mod documents;

@@ -34,7 +34,7 @@ pub(crate) struct OperatorArg {
 }
 
 /// Client of the coordinator's operator service.
-pub(crate) type Client = OperatorClient<Channel>;
+pub(crate) type Client = OperatorClient;
 
 /// An operator's connection to the coordinator. All clients share one connection, which is opened on demand
 /// and reopened when it breaks.
@@ -77,7 +77,7 @@ impl Operator {
     }
 
     /// A client for one call or stream.
-    pub(crate) fn client(&self) -> OperatorClient<Channel> {
+    pub(crate) fn client(&self) -> OperatorClient {
         // A piece of a report or a list of scans may be larger than a worker's message.
         OperatorClient::new(self.channel.clone()).max_decoding_message_size(16 << 20)
     }
@@ -87,7 +87,7 @@ impl Operator {
     ///
     /// # Errors
     /// The coordinator's error or the failure to reach it, with its exit code.
-    pub(crate) async fn call<T, F>(&self, call: impl Fn(OperatorClient<Channel>) -> F) -> anyhow::Result<T>
+    pub(crate) async fn call<T, F>(&self, call: impl Fn(OperatorClient) -> F) -> anyhow::Result<T>
     where
         F: Future<Output = Result<Response<T>, Status>>,
     {
@@ -101,7 +101,7 @@ impl Operator {
     pub(crate) async fn call_for<T, F>(
         &self,
         patience: Duration,
-        call: impl Fn(OperatorClient<Channel>) -> F,
+        call: impl Fn(OperatorClient) -> F,
     ) -> anyhow::Result<T>
     where
         F: Future<Output = Result<Response<T>, Status>>,

@@ -9,13 +9,14 @@ use std::sync::Arc;
 use std::time::Instant;
 
 use cognate_fingerprint::MethodId;
+use cognate_proto::calls::Messages;
 use cognate_proto::limits::{PADDED_BYTES, WINDOW_BYTES};
 use cognate_proto::name::SiteName;
 use cognate_proto::v1::push_request::Message as Up;
 use cognate_proto::v1::push_response::Message as Down;
 use cognate_proto::v1::{Ack, Opened, PushRequest, PushResponse, Seal, Sealed};
 use tokio::sync::mpsc;
-use tonic::{Status, Streaming};
+use tonic::Status;
 
 use cognate_storage::ErrorKind;
 
@@ -46,7 +47,7 @@ pub(crate) struct Push {
 }
 
 /// Serves a push to its end, on the answers' side of the stream.
-pub(crate) async fn serve(push: Push, writer: IndexWriter, mut requests: Streaming<PushRequest>, answers: Answers) {
+pub(crate) async fn serve(push: Push, writer: IndexWriter, mut requests: Messages<PushRequest>, answers: Answers) {
     let inside_max = writer.inside_max();
     let opened = Opened {
         committed_sequence: writer.committed_sequence(),

@@ -377,7 +377,10 @@ impl OperatorMethods for OperatorService {
         Ok(Response::new(opening.rows(actions)))
     }
 
-    async fn find(&self, request: Request<tonic::Streaming<v1::FindRequest>>) -> Answer<Self::FindStream> {
+    async fn find(
+        &self,
+        request: Request<cognate_proto::calls::Messages<v1::FindRequest>>,
+    ) -> Answer<Self::FindStream> {
         let operator = operator_of(&request)?;
         let opening = self.services.streams.open(&request)?;
         let answer = self.search(operator, request.into_inner()).await?;
@@ -387,7 +390,7 @@ impl OperatorMethods for OperatorService {
 
     async fn find_hashes(
         &self,
-        request: Request<tonic::Streaming<v1::FindHashesRequest>>,
+        request: Request<cognate_proto::calls::Messages<v1::FindHashesRequest>>,
     ) -> Answer<Self::FindHashesStream> {
         let operator = operator_of(&request)?;
         let opening = self.services.streams.open(&request)?;

@@ -123,11 +123,10 @@ where
     S: AsyncRead + AsyncWrite + Send + Unpin + 'static,
 {
     let Calls { members, worker, operator } = services;
-    let operator = operator.map(|operator| OperatorServer::new(operator).max_decoding_message_size(MESSAGE_BYTES_MAX));
-    let enrolment = members.has_authority().then(|| {
-        let service = EnrolmentServer::new(EnrolmentService { members: Arc::clone(&members) });
-        service.max_decoding_message_size(MESSAGE_BYTES_MAX)
-    });
+    let operator = operator.map(|operator| OperatorServer::new(operator, MESSAGE_BYTES_MAX));
+    let enrolment = members
+        .has_authority()
+        .then(|| EnrolmentServer::new(EnrolmentService { members: Arc::clone(&members) }, MESSAGE_BYTES_MAX));
     let (stopping, stopped) = tokio::sync::oneshot::channel();
     let router = tonic::transport::Server::builder()
         .initial_stream_window_size(STREAM_WINDOW_BYTES)
@@ -140,7 +139,7 @@ where
         .http2_keepalive_interval(Some(KEEPALIVE_INTERVAL))
         .http2_keepalive_timeout(Some(KEEPALIVE_TIMEOUT))
         .layer(AuthorizeLayer { members })
-        .add_service(WorkerServer::new(worker).max_decoding_message_size(MESSAGE_BYTES_MAX))
+        .add_service(WorkerServer::new(worker, MESSAGE_BYTES_MAX))
         .add_optional_service(enrolment)
         .add_optional_service(operator);
     let serving = router.serve_with_incoming_shutdown(incoming, async {

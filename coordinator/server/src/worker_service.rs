@@ -7,6 +7,7 @@ use std::time::Duration;
 
 use cognate_analysis::fine::FineFailure;
 use cognate_fingerprint::Method;
+use cognate_proto::calls::Messages;
 use cognate_proto::name::SiteName;
 use cognate_proto::spec;
 use cognate_proto::v1::attach_request::Message as Up;
@@ -23,7 +24,7 @@ use cognate_proto::v1::{
 };
 use tokio::sync::mpsc;
 use tokio_stream::wrappers::ReceiverStream;
-use tonic::{Request, Response, Status, Streaming};
+use tonic::{Request, Response, Status};
 
 use crate::caller::site_of;
 use crate::disk::blocking;
@@ -60,7 +61,7 @@ impl Worker for WorkerService {
     type AttachStream = ReceiverStream<Result<AttachResponse, Status>>;
     type PushStream = ReceiverStream<Result<PushResponse, Status>>;
 
-    async fn attach(&self, request: Request<Streaming<AttachRequest>>) -> Result<Response<Self::AttachStream>, Status> {
+    async fn attach(&self, request: Request<Messages<AttachRequest>>) -> Result<Response<Self::AttachStream>, Status> {
         let site = site_of(&request)?;
         let mut requests = request.into_inner();
         let (down, stream) = mpsc::channel(DOWN_MESSAGES);
@@ -75,7 +76,7 @@ impl Worker for WorkerService {
         Ok(Response::new(ReceiverStream::new(stream)))
     }
 
-    async fn push(&self, request: Request<Streaming<PushRequest>>) -> Result<Response<Self::PushStream>, Status> {
+    async fn push(&self, request: Request<Messages<PushRequest>>) -> Result<Response<Self::PushStream>, Status> {
         let site = site_of(&request)?;
         let mut requests = request.into_inner();
         let Some(PushRequest { message: Some(PushUp::Open(open)), padding }) = first(&mut requests).await? else {
@@ -159,7 +160,7 @@ impl Worker for WorkerService {
 
     async fn file_hash_hits(
         &self,
-        request: Request<Streaming<FileHashHitsRequest>>,
+        request: Request<Messages<FileHashHitsRequest>>,
     ) -> Result<Response<FileHashHitsResponse>, Status> {
         let site = site_of(&request)?;
         let mut requests = request.into_inner();
@@ -197,7 +198,7 @@ impl Worker for WorkerService {
 
     async fn fine_chunks(
         &self,
-        request: Request<Streaming<FineChunksRequest>>,
+        request: Request<Messages<FineChunksRequest>>,
     ) -> Result<Response<FineChunksResponse>, Status> {
         let site = site_of(&request)?;
         let mut requests = request.into_inner();
@@ -232,7 +233,7 @@ impl Worker for WorkerService {
 }
 
 /// The first message of a stream, which must come soon.
-async fn first<T>(requests: &mut Streaming<T>) -> Result<Option<T>, Status> {
+async fn first<T: prost::Message + Default>(requests: &mut Messages<T>) -> Result<Option<T>, Status> {
     let waited = tokio::time::timeout(GREETING_MAX, requests.message()).await;
     waited.map_err(|_| Status::deadline_exceeded("no message came on the stream"))?
 }
@@ -254,7 +255,7 @@ struct SessionTask {
 }
 
 impl SessionTask {
-    async fn run(self, attached: Attached, mut requests: Streaming<AttachRequest>) {
+    async fn run(self, attached: Attached, mut requests: Messages<AttachRequest>) {
         let Attached { number, mut live } = attached;
         let mut silence = Silence::begin();
         loop {

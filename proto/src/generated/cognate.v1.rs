@@ -1153,225 +1153,81 @@ impl DocumentState {
         }
     }
 }
-/// Generated client implementations.
+/// Calls of the service `Worker`.
 pub mod worker_client {
-    #![allow(
-        unused_variables,
-        dead_code,
-        missing_docs,
-        clippy::wildcard_imports,
-        clippy::let_unit_value,
-    )]
-    use tonic::codegen::*;
-    use tonic::codegen::http::Uri;
-    #[derive(Debug, Clone)]
-    pub struct WorkerClient<T> {
-        inner: tonic::client::Grpc<T>,
+    use crate::calls::Calls;
+    use tonic::{IntoRequest, Response, Status};
+    /// Calls of the service `Worker`.
+    #[derive(Clone, Debug)]
+    pub struct WorkerClient {
+        calls: Calls,
     }
-    impl<T> WorkerClient<T>
-    where
-        T: tonic::client::GrpcService<tonic::body::Body>,
-        T::Error: Into<StdError>,
-        T::ResponseBody: Body<Data = Bytes> + std::marker::Send + 'static,
-        <T::ResponseBody as Body>::Error: Into<StdError> + std::marker::Send,
-    {
-        pub fn new(inner: T) -> Self {
-            let inner = tonic::client::Grpc::new(inner);
-            Self { inner }
+    impl WorkerClient {
+        pub fn new(channel: tonic::transport::Channel) -> WorkerClient {
+            WorkerClient {
+                calls: Calls::new(channel),
+            }
         }
-        pub fn with_origin(inner: T, origin: Uri) -> Self {
-            let inner = tonic::client::Grpc::with_origin(inner, origin);
-            Self { inner }
-        }
-        pub fn with_interceptor<F>(
-            inner: T,
-            interceptor: F,
-        ) -> WorkerClient<InterceptedService<T, F>>
-        where
-            F: tonic::service::Interceptor,
-            T::ResponseBody: Default,
-            T: tonic::codegen::Service<
-                http::Request<tonic::body::Body>,
-                Response = http::Response<
-                    <T as tonic::client::GrpcService<tonic::body::Body>>::ResponseBody,
-                >,
-            >,
-            <T as tonic::codegen::Service<
-                http::Request<tonic::body::Body>,
-            >>::Error: Into<StdError> + std::marker::Send + std::marker::Sync,
-        {
-            WorkerClient::new(InterceptedService::new(inner, interceptor))
-        }
-        /// Compress requests with the given encoding.
-        ///
-        /// This requires the server to support it otherwise it might respond with an
-        /// error.
-        #[must_use]
-        pub fn send_compressed(mut self, encoding: CompressionEncoding) -> Self {
-            self.inner = self.inner.send_compressed(encoding);
-            self
-        }
-        /// Enable decompressing responses.
-        #[must_use]
-        pub fn accept_compressed(mut self, encoding: CompressionEncoding) -> Self {
-            self.inner = self.inner.accept_compressed(encoding);
-            self
-        }
-        /// Limits the maximum size of a decoded message.
-        ///
-        /// Default: `4MB`
-        #[must_use]
-        pub fn max_decoding_message_size(mut self, limit: usize) -> Self {
-            self.inner = self.inner.max_decoding_message_size(limit);
-            self
-        }
-        /// Limits the maximum size of an encoded message.
-        ///
-        /// Default: `usize::MAX`
-        #[must_use]
-        pub fn max_encoding_message_size(mut self, limit: usize) -> Self {
-            self.inner = self.inner.max_encoding_message_size(limit);
-            self
+        /// Limits what is received: a longer message ends its call.
+        pub fn max_decoding_message_size(self, bytes: usize) -> WorkerClient {
+            WorkerClient {
+                calls: self.calls.max_decoding_message_size(bytes),
+            }
         }
         /// The control stream: the worker sends its state, the coordinator sends assignments and notices.
         pub async fn attach(
             &mut self,
             request: impl tonic::IntoStreamingRequest<Message = super::AttachRequest>,
-        ) -> std::result::Result<
-            tonic::Response<tonic::codec::Streaming<super::AttachResponse>>,
-            tonic::Status,
-        > {
-            self.inner
-                .ready()
+        ) -> Result<Response<crate::calls::Messages<super::AttachResponse>>, Status> {
+            self.calls
+                .streaming("/cognate.v1.Worker/Attach", request.into_streaming_request())
                 .await
-                .map_err(|e| {
-                    tonic::Status::unknown(
-                        format!("Service was not ready: {}", e.into()),
-                    )
-                })?;
-            let codec = tonic_prost::ProstCodec::default();
-            let path = http::uri::PathAndQuery::from_static("/cognate.v1.Worker/Attach");
-            let mut req = request.into_streaming_request();
-            req.extensions_mut().insert(GrpcMethod::new("cognate.v1.Worker", "Attach"));
-            self.inner.streaming(req, path, codec).await
         }
         /// One sync of one index: the worker sends batches, the coordinator sends acknowledgements.
         pub async fn push(
             &mut self,
             request: impl tonic::IntoStreamingRequest<Message = super::PushRequest>,
-        ) -> std::result::Result<
-            tonic::Response<tonic::codec::Streaming<super::PushResponse>>,
-            tonic::Status,
-        > {
-            self.inner
-                .ready()
+        ) -> Result<Response<crate::calls::Messages<super::PushResponse>>, Status> {
+            self.calls
+                .streaming("/cognate.v1.Worker/Push", request.into_streaming_request())
                 .await
-                .map_err(|e| {
-                    tonic::Status::unknown(
-                        format!("Service was not ready: {}", e.into()),
-                    )
-                })?;
-            let codec = tonic_prost::ProstCodec::default();
-            let path = http::uri::PathAndQuery::from_static("/cognate.v1.Worker/Push");
-            let mut req = request.into_streaming_request();
-            req.extensions_mut().insert(GrpcMethod::new("cognate.v1.Worker", "Push"));
-            self.inner.streaming(req, path, codec).await
         }
         /// The coordinator's count of the rows that it has of this site; the site's ledger is checked against it.
         pub async fn received(
             &mut self,
-            request: impl tonic::IntoRequest<super::ReceivedRequest>,
-        ) -> std::result::Result<
-            tonic::Response<super::ReceivedResponse>,
-            tonic::Status,
-        > {
-            self.inner
-                .ready()
-                .await
-                .map_err(|e| {
-                    tonic::Status::unknown(
-                        format!("Service was not ready: {}", e.into()),
-                    )
-                })?;
-            let codec = tonic_prost::ProstCodec::default();
-            let path = http::uri::PathAndQuery::from_static(
-                "/cognate.v1.Worker/Received",
-            );
-            let mut req = request.into_request();
-            req.extensions_mut()
-                .insert(GrpcMethod::new("cognate.v1.Worker", "Received"));
-            self.inner.unary(req, path, codec).await
+            request: impl IntoRequest<super::ReceivedRequest>,
+        ) -> Result<Response<super::ReceivedResponse>, Status> {
+            self.calls.unary("/cognate.v1.Worker/Received", request.into_request()).await
         }
         /// The scans that concern this site, or the rows of one of them that do.
         pub async fn results(
             &mut self,
-            request: impl tonic::IntoRequest<super::ResultsRequest>,
-        ) -> std::result::Result<
-            tonic::Response<tonic::codec::Streaming<super::ResultsResponse>>,
-            tonic::Status,
-        > {
-            self.inner
-                .ready()
+            request: impl IntoRequest<super::ResultsRequest>,
+        ) -> Result<Response<crate::calls::Messages<super::ResultsResponse>>, Status> {
+            self.calls
+                .server_streaming("/cognate.v1.Worker/Results", request.into_request())
                 .await
-                .map_err(|e| {
-                    tonic::Status::unknown(
-                        format!("Service was not ready: {}", e.into()),
-                    )
-                })?;
-            let codec = tonic_prost::ProstCodec::default();
-            let path = http::uri::PathAndQuery::from_static(
-                "/cognate.v1.Worker/Results",
-            );
-            let mut req = request.into_request();
-            req.extensions_mut().insert(GrpcMethod::new("cognate.v1.Worker", "Results"));
-            self.inner.server_streaming(req, path, codec).await
         }
         /// The contents of a refinement, of those that this site itself sent; the worker asks when the refinement begins.
         pub async fn scope(
             &mut self,
-            request: impl tonic::IntoRequest<super::ScopeRequest>,
-        ) -> std::result::Result<
-            tonic::Response<tonic::codec::Streaming<super::ScopeResponse>>,
-            tonic::Status,
-        > {
-            self.inner
-                .ready()
+            request: impl IntoRequest<super::ScopeRequest>,
+        ) -> Result<Response<crate::calls::Messages<super::ScopeResponse>>, Status> {
+            self.calls
+                .server_streaming("/cognate.v1.Worker/Scope", request.into_request())
                 .await
-                .map_err(|e| {
-                    tonic::Status::unknown(
-                        format!("Service was not ready: {}", e.into()),
-                    )
-                })?;
-            let codec = tonic_prost::ProstCodec::default();
-            let path = http::uri::PathAndQuery::from_static("/cognate.v1.Worker/Scope");
-            let mut req = request.into_request();
-            req.extensions_mut().insert(GrpcMethod::new("cognate.v1.Worker", "Scope"));
-            self.inner.server_streaming(req, path, codec).await
         }
         /// The file hashes of a query of the control stream, requested by a worker that keeps such hashes.
         pub async fn file_hashes(
             &mut self,
-            request: impl tonic::IntoRequest<super::FileHashesRequest>,
-        ) -> std::result::Result<
-            tonic::Response<tonic::codec::Streaming<super::FileHashTable>>,
-            tonic::Status,
-        > {
-            self.inner
-                .ready()
+            request: impl IntoRequest<super::FileHashesRequest>,
+        ) -> Result<Response<crate::calls::Messages<super::FileHashTable>>, Status> {
+            self.calls
+                .server_streaming(
+                    "/cognate.v1.Worker/FileHashes",
+                    request.into_request(),
+                )
                 .await
-                .map_err(|e| {
-                    tonic::Status::unknown(
-                        format!("Service was not ready: {}", e.into()),
-                    )
-                })?;
-            let codec = tonic_prost::ProstCodec::default();
-            let path = http::uri::PathAndQuery::from_static(
-                "/cognate.v1.Worker/FileHashes",
-            );
-            let mut req = request.into_request();
-            req.extensions_mut()
-                .insert(GrpcMethod::new("cognate.v1.Worker", "FileHashes"));
-            self.inner.server_streaming(req, path, codec).await
         }
         /// The files of the site that have one of them.
         pub async fn file_hash_hits(
@@ -1379,781 +1235,241 @@ pub mod worker_client {
             request: impl tonic::IntoStreamingRequest<
                 Message = super::FileHashHitsRequest,
             >,
-        ) -> std::result::Result<
-            tonic::Response<super::FileHashHitsResponse>,
-            tonic::Status,
-        > {
-            self.inner
-                .ready()
+        ) -> Result<Response<super::FileHashHitsResponse>, Status> {
+            self.calls
+                .client_streaming(
+                    "/cognate.v1.Worker/FileHashHits",
+                    request.into_streaming_request(),
+                )
                 .await
-                .map_err(|e| {
-                    tonic::Status::unknown(
-                        format!("Service was not ready: {}", e.into()),
-                    )
-                })?;
-            let codec = tonic_prost::ProstCodec::default();
-            let path = http::uri::PathAndQuery::from_static(
-                "/cognate.v1.Worker/FileHashHits",
-            );
-            let mut req = request.into_streaming_request();
-            req.extensions_mut()
-                .insert(GrpcMethod::new("cognate.v1.Worker", "FileHashHits"));
-            self.inner.client_streaming(req, path, codec).await
         }
         /// The contents and chunks of a query for fine chunks, of those that this site itself sent.
         pub async fn fine_choices(
             &mut self,
-            request: impl tonic::IntoRequest<super::FineChoiceRequest>,
-        ) -> std::result::Result<
-            tonic::Response<tonic::codec::Streaming<super::FineChoice>>,
-            tonic::Status,
-        > {
-            self.inner
-                .ready()
+            request: impl IntoRequest<super::FineChoiceRequest>,
+        ) -> Result<Response<crate::calls::Messages<super::FineChoice>>, Status> {
+            self.calls
+                .server_streaming(
+                    "/cognate.v1.Worker/FineChoices",
+                    request.into_request(),
+                )
                 .await
-                .map_err(|e| {
-                    tonic::Status::unknown(
-                        format!("Service was not ready: {}", e.into()),
-                    )
-                })?;
-            let codec = tonic_prost::ProstCodec::default();
-            let path = http::uri::PathAndQuery::from_static(
-                "/cognate.v1.Worker/FineChoices",
-            );
-            let mut req = request.into_request();
-            req.extensions_mut()
-                .insert(GrpcMethod::new("cognate.v1.Worker", "FineChoices"));
-            self.inner.server_streaming(req, path, codec).await
         }
         /// The fine chunks of these chunks.
         pub async fn fine_chunks(
             &mut self,
             request: impl tonic::IntoStreamingRequest<Message = super::FineChunksRequest>,
-        ) -> std::result::Result<
-            tonic::Response<super::FineChunksResponse>,
-            tonic::Status,
-        > {
-            self.inner
-                .ready()
+        ) -> Result<Response<super::FineChunksResponse>, Status> {
+            self.calls
+                .client_streaming(
+                    "/cognate.v1.Worker/FineChunks",
+                    request.into_streaming_request(),
+                )
                 .await
-                .map_err(|e| {
-                    tonic::Status::unknown(
-                        format!("Service was not ready: {}", e.into()),
-                    )
-                })?;
-            let codec = tonic_prost::ProstCodec::default();
-            let path = http::uri::PathAndQuery::from_static(
-                "/cognate.v1.Worker/FineChunks",
-            );
-            let mut req = request.into_streaming_request();
-            req.extensions_mut()
-                .insert(GrpcMethod::new("cognate.v1.Worker", "FineChunks"));
-            self.inner.client_streaming(req, path, codec).await
         }
         /// The counts of a query for the exact measure of pairs of contents.
         pub async fn measures(
             &mut self,
-            request: impl tonic::IntoRequest<super::MeasureAnswer>,
-        ) -> std::result::Result<tonic::Response<super::MeasureReceipt>, tonic::Status> {
-            self.inner
-                .ready()
-                .await
-                .map_err(|e| {
-                    tonic::Status::unknown(
-                        format!("Service was not ready: {}", e.into()),
-                    )
-                })?;
-            let codec = tonic_prost::ProstCodec::default();
-            let path = http::uri::PathAndQuery::from_static(
-                "/cognate.v1.Worker/Measures",
-            );
-            let mut req = request.into_request();
-            req.extensions_mut()
-                .insert(GrpcMethod::new("cognate.v1.Worker", "Measures"));
-            self.inner.unary(req, path, codec).await
+            request: impl IntoRequest<super::MeasureAnswer>,
+        ) -> Result<Response<super::MeasureReceipt>, Status> {
+            self.calls.unary("/cognate.v1.Worker/Measures", request.into_request()).await
         }
     }
 }
-/// Generated server implementations.
+/// The service `Worker`.
 pub mod worker_server {
-    #![allow(
-        unused_variables,
-        dead_code,
-        missing_docs,
-        clippy::wildcard_imports,
-        clippy::let_unit_value,
-    )]
-    use tonic::codegen::*;
-    /// Generated trait containing gRPC methods that should be implemented for use with WorkerServer.
+    use crate::calls::server::{Answering, Incoming, unknown_method};
+    use std::sync::Arc;
+    use std::task::{Context, Poll};
+    use tonic::codegen::{async_trait, http};
+    use tonic::{Request, Response, Status};
     #[async_trait]
-    pub trait Worker: std::marker::Send + std::marker::Sync + 'static {
-        /// Server streaming response type for the Attach method.
+    pub trait Worker: Send + Sync + 'static {
         type AttachStream: tonic::codegen::tokio_stream::Stream<
-                Item = std::result::Result<super::AttachResponse, tonic::Status>,
+                Item = Result<super::AttachResponse, Status>,
             >
-            + std::marker::Send
+            + Send
             + 'static;
         /// The control stream: the worker sends its state, the coordinator sends assignments and notices.
         async fn attach(
             &self,
-            request: tonic::Request<tonic::Streaming<super::AttachRequest>>,
-        ) -> std::result::Result<tonic::Response<Self::AttachStream>, tonic::Status>;
-        /// Server streaming response type for the Push method.
+            request: Request<crate::calls::Messages<super::AttachRequest>>,
+        ) -> Result<Response<Self::AttachStream>, Status>;
         type PushStream: tonic::codegen::tokio_stream::Stream<
-                Item = std::result::Result<super::PushResponse, tonic::Status>,
+                Item = Result<super::PushResponse, Status>,
             >
-            + std::marker::Send
+            + Send
             + 'static;
         /// One sync of one index: the worker sends batches, the coordinator sends acknowledgements.
         async fn push(
             &self,
-            request: tonic::Request<tonic::Streaming<super::PushRequest>>,
-        ) -> std::result::Result<tonic::Response<Self::PushStream>, tonic::Status>;
+            request: Request<crate::calls::Messages<super::PushRequest>>,
+        ) -> Result<Response<Self::PushStream>, Status>;
         /// The coordinator's count of the rows that it has of this site; the site's ledger is checked against it.
         async fn received(
             &self,
-            request: tonic::Request<super::ReceivedRequest>,
-        ) -> std::result::Result<
-            tonic::Response<super::ReceivedResponse>,
-            tonic::Status,
-        >;
-        /// Server streaming response type for the Results method.
+            request: Request<super::ReceivedRequest>,
+        ) -> Result<Response<super::ReceivedResponse>, Status>;
         type ResultsStream: tonic::codegen::tokio_stream::Stream<
-                Item = std::result::Result<super::ResultsResponse, tonic::Status>,
+                Item = Result<super::ResultsResponse, Status>,
             >
-            + std::marker::Send
+            + Send
             + 'static;
         /// The scans that concern this site, or the rows of one of them that do.
         async fn results(
             &self,
-            request: tonic::Request<super::ResultsRequest>,
-        ) -> std::result::Result<tonic::Response<Self::ResultsStream>, tonic::Status>;
-        /// Server streaming response type for the Scope method.
+            request: Request<super::ResultsRequest>,
+        ) -> Result<Response<Self::ResultsStream>, Status>;
         type ScopeStream: tonic::codegen::tokio_stream::Stream<
-                Item = std::result::Result<super::ScopeResponse, tonic::Status>,
+                Item = Result<super::ScopeResponse, Status>,
             >
-            + std::marker::Send
+            + Send
             + 'static;
         /// The contents of a refinement, of those that this site itself sent; the worker asks when the refinement begins.
         async fn scope(
             &self,
-            request: tonic::Request<super::ScopeRequest>,
-        ) -> std::result::Result<tonic::Response<Self::ScopeStream>, tonic::Status>;
-        /// Server streaming response type for the FileHashes method.
+            request: Request<super::ScopeRequest>,
+        ) -> Result<Response<Self::ScopeStream>, Status>;
         type FileHashesStream: tonic::codegen::tokio_stream::Stream<
-                Item = std::result::Result<super::FileHashTable, tonic::Status>,
+                Item = Result<super::FileHashTable, Status>,
             >
-            + std::marker::Send
+            + Send
             + 'static;
         /// The file hashes of a query of the control stream, requested by a worker that keeps such hashes.
         async fn file_hashes(
             &self,
-            request: tonic::Request<super::FileHashesRequest>,
-        ) -> std::result::Result<tonic::Response<Self::FileHashesStream>, tonic::Status>;
+            request: Request<super::FileHashesRequest>,
+        ) -> Result<Response<Self::FileHashesStream>, Status>;
         /// The files of the site that have one of them.
         async fn file_hash_hits(
             &self,
-            request: tonic::Request<tonic::Streaming<super::FileHashHitsRequest>>,
-        ) -> std::result::Result<
-            tonic::Response<super::FileHashHitsResponse>,
-            tonic::Status,
-        >;
-        /// Server streaming response type for the FineChoices method.
+            request: Request<crate::calls::Messages<super::FileHashHitsRequest>>,
+        ) -> Result<Response<super::FileHashHitsResponse>, Status>;
         type FineChoicesStream: tonic::codegen::tokio_stream::Stream<
-                Item = std::result::Result<super::FineChoice, tonic::Status>,
+                Item = Result<super::FineChoice, Status>,
             >
-            + std::marker::Send
+            + Send
             + 'static;
         /// The contents and chunks of a query for fine chunks, of those that this site itself sent.
         async fn fine_choices(
             &self,
-            request: tonic::Request<super::FineChoiceRequest>,
-        ) -> std::result::Result<
-            tonic::Response<Self::FineChoicesStream>,
-            tonic::Status,
-        >;
+            request: Request<super::FineChoiceRequest>,
+        ) -> Result<Response<Self::FineChoicesStream>, Status>;
         /// The fine chunks of these chunks.
         async fn fine_chunks(
             &self,
-            request: tonic::Request<tonic::Streaming<super::FineChunksRequest>>,
-        ) -> std::result::Result<
-            tonic::Response<super::FineChunksResponse>,
-            tonic::Status,
-        >;
+            request: Request<crate::calls::Messages<super::FineChunksRequest>>,
+        ) -> Result<Response<super::FineChunksResponse>, Status>;
         /// The counts of a query for the exact measure of pairs of contents.
         async fn measures(
             &self,
-            request: tonic::Request<super::MeasureAnswer>,
-        ) -> std::result::Result<tonic::Response<super::MeasureReceipt>, tonic::Status>;
+            request: Request<super::MeasureAnswer>,
+        ) -> Result<Response<super::MeasureReceipt>, Status>;
     }
+    /// Serves the calls of the service over HTTP.
     #[derive(Debug)]
     pub struct WorkerServer<T> {
-        inner: Arc<T>,
-        accept_compression_encodings: EnabledCompressionEncodings,
-        send_compression_encodings: EnabledCompressionEncodings,
-        max_decoding_message_size: Option<usize>,
-        max_encoding_message_size: Option<usize>,
+        service: Arc<T>,
+        message_bytes_max: usize,
     }
     impl<T> WorkerServer<T> {
-        pub fn new(inner: T) -> Self {
-            Self::from_arc(Arc::new(inner))
-        }
-        pub fn from_arc(inner: Arc<T>) -> Self {
-            Self {
-                inner,
-                accept_compression_encodings: Default::default(),
-                send_compression_encodings: Default::default(),
-                max_decoding_message_size: None,
-                max_encoding_message_size: None,
-            }
-        }
-        pub fn with_interceptor<F>(
-            inner: T,
-            interceptor: F,
-        ) -> InterceptedService<Self, F>
-        where
-            F: tonic::service::Interceptor,
-        {
-            InterceptedService::new(Self::new(inner), interceptor)
-        }
-        /// Enable decompressing requests with the given encoding.
-        #[must_use]
-        pub fn accept_compressed(mut self, encoding: CompressionEncoding) -> Self {
-            self.accept_compression_encodings.enable(encoding);
-            self
-        }
-        /// Compress responses with the given encoding, if the client supports it.
-        #[must_use]
-        pub fn send_compressed(mut self, encoding: CompressionEncoding) -> Self {
-            self.send_compression_encodings.enable(encoding);
-            self
-        }
-        /// Limits the maximum size of a decoded message.
-        ///
-        /// Default: `4MB`
-        #[must_use]
-        pub fn max_decoding_message_size(mut self, limit: usize) -> Self {
-            self.max_decoding_message_size = Some(limit);
-            self
-        }
-        /// Limits the maximum size of an encoded message.
-        ///
-        /// Default: `usize::MAX`
-        #[must_use]
-        pub fn max_encoding_message_size(mut self, limit: usize) -> Self {
-            self.max_encoding_message_size = Some(limit);
-            self
-        }
-    }
-    impl<T, B> tonic::codegen::Service<http::Request<B>> for WorkerServer<T>
-    where
-        T: Worker,
-        B: Body + std::marker::Send + 'static,
-        B::Error: Into<StdError> + std::marker::Send + 'static,
-    {
-        type Response = http::Response<tonic::body::Body>;
-        type Error = std::convert::Infallible;
-        type Future = BoxFuture<Self::Response, Self::Error>;
-        fn poll_ready(
-            &mut self,
-            _cx: &mut Context<'_>,
-        ) -> Poll<std::result::Result<(), Self::Error>> {
-            Poll::Ready(Ok(()))
-        }
-        fn call(&mut self, req: http::Request<B>) -> Self::Future {
-            match req.uri().path() {
-                "/cognate.v1.Worker/Attach" => {
-                    #[allow(non_camel_case_types)]
-                    struct AttachSvc<T: Worker>(pub Arc<T>);
-                    impl<T: Worker> tonic::server::StreamingService<super::AttachRequest>
-                    for AttachSvc<T> {
-                        type Response = super::AttachResponse;
-                        type ResponseStream = T::AttachStream;
-                        type Future = BoxFuture<
-                            tonic::Response<Self::ResponseStream>,
-                            tonic::Status,
-                        >;
-                        fn call(
-                            &mut self,
-                            request: tonic::Request<
-                                tonic::Streaming<super::AttachRequest>,
-                            >,
-                        ) -> Self::Future {
-                            let inner = Arc::clone(&self.0);
-                            let fut = async move {
-                                <T as Worker>::attach(&inner, request).await
-                            };
-                            Box::pin(fut)
-                        }
-                    }
-                    let accept_compression_encodings = self.accept_compression_encodings;
-                    let send_compression_encodings = self.send_compression_encodings;
-                    let max_decoding_message_size = self.max_decoding_message_size;
-                    let max_encoding_message_size = self.max_encoding_message_size;
-                    let inner = self.inner.clone();
-                    let fut = async move {
-                        let method = AttachSvc(inner);
-                        let codec = tonic_prost::ProstCodec::default();
-                        let mut grpc = tonic::server::Grpc::new(codec)
-                            .apply_compression_config(
-                                accept_compression_encodings,
-                                send_compression_encodings,
-                            )
-                            .apply_max_message_size_config(
-                                max_decoding_message_size,
-                                max_encoding_message_size,
-                            );
-                        let res = grpc.streaming(method, req).await;
-                        Ok(res)
-                    };
-                    Box::pin(fut)
-                }
-                "/cognate.v1.Worker/Push" => {
-                    #[allow(non_camel_case_types)]
-                    struct PushSvc<T: Worker>(pub Arc<T>);
-                    impl<T: Worker> tonic::server::StreamingService<super::PushRequest>
-                    for PushSvc<T> {
-                        type Response = super::PushResponse;
-                        type ResponseStream = T::PushStream;
-                        type Future = BoxFuture<
-                            tonic::Response<Self::ResponseStream>,
-                            tonic::Status,
-                        >;
-                        fn call(
-                            &mut self,
-                            request: tonic::Request<tonic::Streaming<super::PushRequest>>,
-                        ) -> Self::Future {
-                            let inner = Arc::clone(&self.0);
-                            let fut = async move {
-                                <T as Worker>::push(&inner, request).await
-                            };
-                            Box::pin(fut)
-                        }
-                    }
-                    let accept_compression_encodings = self.accept_compression_encodings;
-                    let send_compression_encodings = self.send_compression_encodings;
-                    let max_decoding_message_size = self.max_decoding_message_size;
-                    let max_encoding_message_size = self.max_encoding_message_size;
-                    let inner = self.inner.clone();
-                    let fut = async move {
-                        let method = PushSvc(inner);
-                        let codec = tonic_prost::ProstCodec::default();
-                        let mut grpc = tonic::server::Grpc::new(codec)
-                            .apply_compression_config(
-                                accept_compression_encodings,
-                                send_compression_encodings,
-                            )
-                            .apply_max_message_size_config(
-                                max_decoding_message_size,
-                                max_encoding_message_size,
-                            );
-                        let res = grpc.streaming(method, req).await;
-                        Ok(res)
-                    };
-                    Box::pin(fut)
-                }
-                "/cognate.v1.Worker/Received" => {
-                    #[allow(non_camel_case_types)]
-                    struct ReceivedSvc<T: Worker>(pub Arc<T>);
-                    impl<T: Worker> tonic::server::UnaryService<super::ReceivedRequest>
-                    for ReceivedSvc<T> {
-                        type Response = super::ReceivedResponse;
-                        type Future = BoxFuture<
-                            tonic::Response<Self::Response>,
-                            tonic::Status,
-                        >;
-                        fn call(
-                            &mut self,
-                            request: tonic::Request<super::ReceivedRequest>,
-                        ) -> Self::Future {
-                            let inner = Arc::clone(&self.0);
-                            let fut = async move {
-                                <T as Worker>::received(&inner, request).await
-                            };
-                            Box::pin(fut)
-                        }
-                    }
-                    let accept_compression_encodings = self.accept_compression_encodings;
-                    let send_compression_encodings = self.send_compression_encodings;
-                    let max_decoding_message_size = self.max_decoding_message_size;
-                    let max_encoding_message_size = self.max_encoding_message_size;
-                    let inner = self.inner.clone();
-                    let fut = async move {
-                        let method = ReceivedSvc(inner);
-                        let codec = tonic_prost::ProstCodec::default();
-                        let mut grpc = tonic::server::Grpc::new(codec)
-                            .apply_compression_config(
-                                accept_compression_encodings,
-                                send_compression_encodings,
-                            )
-                            .apply_max_message_size_config(
-                                max_decoding_message_size,
-                                max_encoding_message_size,
-                            );
-                        let res = grpc.unary(method, req).await;
-                        Ok(res)
-                    };
-                    Box::pin(fut)
-                }
-                "/cognate.v1.Worker/Results" => {
-                    #[allow(non_camel_case_types)]
-                    struct ResultsSvc<T: Worker>(pub Arc<T>);
-                    impl<
-                        T: Worker,
-                    > tonic::server::ServerStreamingService<super::ResultsRequest>
-                    for ResultsSvc<T> {
-                        type Response = super::ResultsResponse;
-                        type ResponseStream = T::ResultsStream;
-                        type Future = BoxFuture<
-                            tonic::Response<Self::ResponseStream>,
-                            tonic::Status,
-                        >;
-                        fn call(
-                            &mut self,
-                            request: tonic::Request<super::ResultsRequest>,
-                        ) -> Self::Future {
-                            let inner = Arc::clone(&self.0);
-                            let fut = async move {
-                                <T as Worker>::results(&inner, request).await
-                            };
-                            Box::pin(fut)
-                        }
-                    }
-                    let accept_compression_encodings = self.accept_compression_encodings;
-                    let send_compression_encodings = self.send_compression_encodings;
-                    let max_decoding_message_size = self.max_decoding_message_size;
-                    let max_encoding_message_size = self.max_encoding_message_size;
-                    let inner = self.inner.clone();
-                    let fut = async move {
-                        let method = ResultsSvc(inner);
-                        let codec = tonic_prost::ProstCodec::default();
-                        let mut grpc = tonic::server::Grpc::new(codec)
-                            .apply_compression_config(
-                                accept_compression_encodings,
-                                send_compression_encodings,
-                            )
-                            .apply_max_message_size_config(
-                                max_decoding_message_size,
-                                max_encoding_message_size,
-                            );
-                        let res = grpc.server_streaming(method, req).await;
-                        Ok(res)
-                    };
-                    Box::pin(fut)
-                }
-                "/cognate.v1.Worker/Scope" => {
-                    #[allow(non_camel_case_types)]
-                    struct ScopeSvc<T: Worker>(pub Arc<T>);
-                    impl<
-                        T: Worker,
-                    > tonic::server::ServerStreamingService<super::ScopeRequest>
-                    for ScopeSvc<T> {
-                        type Response = super::ScopeResponse;
-                        type ResponseStream = T::ScopeStream;
-                        type Future = BoxFuture<
-                            tonic::Response<Self::ResponseStream>,
-                            tonic::Status,
-                        >;
-                        fn call(
-                            &mut self,
-                            request: tonic::Request<super::ScopeRequest>,
-                        ) -> Self::Future {
-                            let inner = Arc::clone(&self.0);
-                            let fut = async move {
-                                <T as Worker>::scope(&inner, request).await
-                            };
-                            Box::pin(fut)
-                        }
-                    }
-                    let accept_compression_encodings = self.accept_compression_encodings;
-                    let send_compression_encodings = self.send_compression_encodings;
-                    let max_decoding_message_size = self.max_decoding_message_size;
-                    let max_encoding_message_size = self.max_encoding_message_size;
-                    let inner = self.inner.clone();
-                    let fut = async move {
-                        let method = ScopeSvc(inner);
-                        let codec = tonic_prost::ProstCodec::default();
-                        let mut grpc = tonic::server::Grpc::new(codec)
-                            .apply_compression_config(
-                                accept_compression_encodings,
-                                send_compression_encodings,
-                            )
-                            .apply_max_message_size_config(
-                                max_decoding_message_size,
-                                max_encoding_message_size,
-                            );
-                        let res = grpc.server_streaming(method, req).await;
-                        Ok(res)
-                    };
-                    Box::pin(fut)
-                }
-                "/cognate.v1.Worker/FileHashes" => {
-                    #[allow(non_camel_case_types)]
-                    struct FileHashesSvc<T: Worker>(pub Arc<T>);
-                    impl<
-                        T: Worker,
-                    > tonic::server::ServerStreamingService<super::FileHashesRequest>
-                    for FileHashesSvc<T> {
-                        type Response = super::FileHashTable;
-                        type ResponseStream = T::FileHashesStream;
-                        type Future = BoxFuture<
-                            tonic::Response<Self::ResponseStream>,
-                            tonic::Status,
-                        >;
-                        fn call(
-                            &mut self,
-                            request: tonic::Request<super::FileHashesRequest>,
-                        ) -> Self::Future {
-                            let inner = Arc::clone(&self.0);
-                            let fut = async move {
-                                <T as Worker>::file_hashes(&inner, request).await
-                            };
-                            Box::pin(fut)
-                        }
-                    }
-                    let accept_compression_encodings = self.accept_compression_encodings;
-                    let send_compression_encodings = self.send_compression_encodings;
-                    let max_decoding_message_size = self.max_decoding_message_size;
-                    let max_encoding_message_size = self.max_encoding_message_size;
-                    let inner = self.inner.clone();
-                    let fut = async move {
-                        let method = FileHashesSvc(inner);
-                        let codec = tonic_prost::ProstCodec::default();
-                        let mut grpc = tonic::server::Grpc::new(codec)
-                            .apply_compression_config(
-                                accept_compression_encodings,
-                                send_compression_encodings,
-                            )
-                            .apply_max_message_size_config(
-                                max_decoding_message_size,
-                                max_encoding_message_size,
-                            );
-                        let res = grpc.server_streaming(method, req).await;
-                        Ok(res)
-                    };
-                    Box::pin(fut)
-                }
-                "/cognate.v1.Worker/FileHashHits" => {
-                    #[allow(non_camel_case_types)]
-                    struct FileHashHitsSvc<T: Worker>(pub Arc<T>);
-                    impl<
-                        T: Worker,
-                    > tonic::server::ClientStreamingService<super::FileHashHitsRequest>
-                    for FileHashHitsSvc<T> {
-                        type Response = super::FileHashHitsResponse;
-                        type Future = BoxFuture<
-                            tonic::Response<Self::Response>,
-                            tonic::Status,
-                        >;
-                        fn call(
-                            &mut self,
-                            request: tonic::Request<
-                                tonic::Streaming<super::FileHashHitsRequest>,
-                            >,
-                        ) -> Self::Future {
-                            let inner = Arc::clone(&self.0);
-                            let fut = async move {
-                                <T as Worker>::file_hash_hits(&inner, request).await
-                            };
-                            Box::pin(fut)
-                        }
-                    }
-                    let accept_compression_encodings = self.accept_compression_encodings;
-                    let send_compression_encodings = self.send_compression_encodings;
-                    let max_decoding_message_size = self.max_decoding_message_size;
-                    let max_encoding_message_size = self.max_encoding_message_size;
-                    let inner = self.inner.clone();
-                    let fut = async move {
-                        let method = FileHashHitsSvc(inner);
-                        let codec = tonic_prost::ProstCodec::default();
-                        let mut grpc = tonic::server::Grpc::new(codec)
-                            .apply_compression_config(
-                                accept_compression_encodings,
-                                send_compression_encodings,
-                            )
-                            .apply_max_message_size_config(
-                                max_decoding_message_size,
-                                max_encoding_message_size,
-                            );
-                        let res = grpc.client_streaming(method, req).await;
-                        Ok(res)
-                    };
-                    Box::pin(fut)
-                }
-                "/cognate.v1.Worker/FineChoices" => {
-                    #[allow(non_camel_case_types)]
-                    struct FineChoicesSvc<T: Worker>(pub Arc<T>);
-                    impl<
-                        T: Worker,
-                    > tonic::server::ServerStreamingService<super::FineChoiceRequest>
-                    for FineChoicesSvc<T> {
-                        type Response = super::FineChoice;
-                        type ResponseStream = T::FineChoicesStream;
-                        type Future = BoxFuture<
-                            tonic::Response<Self::ResponseStream>,
-                            tonic::Status,
-                        >;
-                        fn call(
-                            &mut self,
-                            request: tonic::Request<super::FineChoiceRequest>,
-                        ) -> Self::Future {
-                            let inner = Arc::clone(&self.0);
-                            let fut = async move {
-                                <T as Worker>::fine_choices(&inner, request).await
-                            };
-                            Box::pin(fut)
-                        }
-                    }
-                    let accept_compression_encodings = self.accept_compression_encodings;
-                    let send_compression_encodings = self.send_compression_encodings;
-                    let max_decoding_message_size = self.max_decoding_message_size;
-                    let max_encoding_message_size = self.max_encoding_message_size;
-                    let inner = self.inner.clone();
-                    let fut = async move {
-                        let method = FineChoicesSvc(inner);
-                        let codec = tonic_prost::ProstCodec::default();
-                        let mut grpc = tonic::server::Grpc::new(codec)
-                            .apply_compression_config(
-                                accept_compression_encodings,
-                                send_compression_encodings,
-                            )
-                            .apply_max_message_size_config(
-                                max_decoding_message_size,
-                                max_encoding_message_size,
-                            );
-                        let res = grpc.server_streaming(method, req).await;
-                        Ok(res)
-                    };
-                    Box::pin(fut)
-                }
-                "/cognate.v1.Worker/FineChunks" => {
-                    #[allow(non_camel_case_types)]
-                    struct FineChunksSvc<T: Worker>(pub Arc<T>);
-                    impl<
-                        T: Worker,
-                    > tonic::server::ClientStreamingService<super::FineChunksRequest>
-                    for FineChunksSvc<T> {
-                        type Response = super::FineChunksResponse;
-                        type Future = BoxFuture<
-                            tonic::Response<Self::Response>,
-                            tonic::Status,
-                        >;
-                        fn call(
-                            &mut self,
-                            request: tonic::Request<
-                                tonic::Streaming<super::FineChunksRequest>,
-                            >,
-                        ) -> Self::Future {
-                            let inner = Arc::clone(&self.0);
-                            let fut = async move {
-                                <T as Worker>::fine_chunks(&inner, request).await
-                            };
-                            Box::pin(fut)
-                        }
-                    }
-                    let accept_compression_encodings = self.accept_compression_encodings;
-                    let send_compression_encodings = self.send_compression_encodings;
-                    let max_decoding_message_size = self.max_decoding_message_size;
-                    let max_encoding_message_size = self.max_encoding_message_size;
-                    let inner = self.inner.clone();
-                    let fut = async move {
-                        let method = FineChunksSvc(inner);
-                        let codec = tonic_prost::ProstCodec::default();
-                        let mut grpc = tonic::server::Grpc::new(codec)
-                            .apply_compression_config(
-                                accept_compression_encodings,
-                                send_compression_encodings,
-                            )
-                            .apply_max_message_size_config(
-                                max_decoding_message_size,
-                                max_encoding_message_size,
-                            );
-                        let res = grpc.client_streaming(method, req).await;
-                        Ok(res)
-                    };
-                    Box::pin(fut)
-                }
-                "/cognate.v1.Worker/Measures" => {
-                    #[allow(non_camel_case_types)]
-                    struct MeasuresSvc<T: Worker>(pub Arc<T>);
-                    impl<T: Worker> tonic::server::UnaryService<super::MeasureAnswer>
-                    for MeasuresSvc<T> {
-                        type Response = super::MeasureReceipt;
-                        type Future = BoxFuture<
-                            tonic::Response<Self::Response>,
-                            tonic::Status,
-                        >;
-                        fn call(
-                            &mut self,
-                            request: tonic::Request<super::MeasureAnswer>,
-                        ) -> Self::Future {
-                            let inner = Arc::clone(&self.0);
-                            let fut = async move {
-                                <T as Worker>::measures(&inner, request).await
-                            };
-                            Box::pin(fut)
-                        }
-                    }
-                    let accept_compression_encodings = self.accept_compression_encodings;
-                    let send_compression_encodings = self.send_compression_encodings;
-                    let max_decoding_message_size = self.max_decoding_message_size;
-                    let max_encoding_message_size = self.max_encoding_message_size;
-                    let inner = self.inner.clone();
-                    let fut = async move {
-                        let method = MeasuresSvc(inner);
-                        let codec = tonic_prost::ProstCodec::default();
-                        let mut grpc = tonic::server::Grpc::new(codec)
-                            .apply_compression_config(
-                                accept_compression_encodings,
-                                send_compression_encodings,
-                            )
-                            .apply_max_message_size_config(
-                                max_decoding_message_size,
-                                max_encoding_message_size,
-                            );
-                        let res = grpc.unary(method, req).await;
-                        Ok(res)
-                    };
-                    Box::pin(fut)
-                }
-                _ => {
-                    Box::pin(async move {
-                        let mut response = http::Response::new(
-                            tonic::body::Body::default(),
-                        );
-                        let headers = response.headers_mut();
-                        headers
-                            .insert(
-                                tonic::Status::GRPC_STATUS,
-                                (tonic::Code::Unimplemented as i32).into(),
-                            );
-                        headers
-                            .insert(
-                                http::header::CONTENT_TYPE,
-                                tonic::metadata::GRPC_CONTENT_TYPE,
-                            );
-                        Ok(response)
-                    })
-                }
+        /// Serves messages of at most `message_bytes_max` bytes.
+        pub fn new(service: T, message_bytes_max: usize) -> WorkerServer<T> {
+            WorkerServer {
+                service: Arc::new(service),
+                message_bytes_max,
             }
         }
     }
     impl<T> Clone for WorkerServer<T> {
-        fn clone(&self) -> Self {
-            let inner = self.inner.clone();
-            Self {
-                inner,
-                accept_compression_encodings: self.accept_compression_encodings,
-                send_compression_encodings: self.send_compression_encodings,
-                max_decoding_message_size: self.max_decoding_message_size,
-                max_encoding_message_size: self.max_encoding_message_size,
+        fn clone(&self) -> WorkerServer<T> {
+            WorkerServer {
+                service: Arc::clone(&self.service),
+                message_bytes_max: self.message_bytes_max,
             }
         }
     }
-    /// Generated gRPC service name
-    pub const SERVICE_NAME: &str = "cognate.v1.Worker";
     impl<T> tonic::server::NamedService for WorkerServer<T> {
-        const NAME: &'static str = SERVICE_NAME;
+        const NAME: &'static str = "cognate.v1.Worker";
+    }
+    impl<T: Worker> tonic::codegen::Service<http::Request<tonic::body::Body>>
+    for WorkerServer<T> {
+        type Response = http::Response<tonic::body::Body>;
+        type Error = std::convert::Infallible;
+        type Future = Answering;
+        fn poll_ready(&mut self, _: &mut Context<'_>) -> Poll<Result<(), Self::Error>> {
+            Poll::Ready(Ok(()))
+        }
+        fn call(&mut self, request: http::Request<tonic::body::Body>) -> Answering {
+            let service = Arc::clone(&self.service);
+            let incoming = Incoming {
+                request,
+                message_bytes_max: self.message_bytes_max,
+            };
+            match incoming.request.uri().path() {
+                "/cognate.v1.Worker/Attach" => {
+                    incoming
+                        .streaming(move |request| Box::pin(async move {
+                            T::attach(&service, request).await
+                        }))
+                }
+                "/cognate.v1.Worker/Push" => {
+                    incoming
+                        .streaming(move |request| Box::pin(async move {
+                            T::push(&service, request).await
+                        }))
+                }
+                "/cognate.v1.Worker/Received" => {
+                    incoming
+                        .unary(move |request| Box::pin(async move {
+                            T::received(&service, request).await
+                        }))
+                }
+                "/cognate.v1.Worker/Results" => {
+                    incoming
+                        .server_streaming(move |request| Box::pin(async move {
+                            T::results(&service, request).await
+                        }))
+                }
+                "/cognate.v1.Worker/Scope" => {
+                    incoming
+                        .server_streaming(move |request| Box::pin(async move {
+                            T::scope(&service, request).await
+                        }))
+                }
+                "/cognate.v1.Worker/FileHashes" => {
+                    incoming
+                        .server_streaming(move |request| Box::pin(async move {
+                            T::file_hashes(&service, request).await
+                        }))
+                }
+                "/cognate.v1.Worker/FileHashHits" => {
+                    incoming
+                        .client_streaming(move |request| Box::pin(async move {
+                            T::file_hash_hits(&service, request).await
+                        }))
+                }
+                "/cognate.v1.Worker/FineChoices" => {
+                    incoming
+                        .server_streaming(move |request| Box::pin(async move {
+                            T::fine_choices(&service, request).await
+                        }))
+                }
+                "/cognate.v1.Worker/FineChunks" => {
+                    incoming
+                        .client_streaming(move |request| Box::pin(async move {
+                            T::fine_chunks(&service, request).await
+                        }))
+                }
+                "/cognate.v1.Worker/Measures" => {
+                    incoming
+                        .unary(move |request| Box::pin(async move {
+                            T::measures(&service, request).await
+                        }))
+                }
+                _ => unknown_method(),
+            }
+        }
     }
 }
 #[derive(Clone, PartialEq, Eq, Hash, ::prost::Message)]
@@ -2301,356 +1617,121 @@ impl Role {
         }
     }
 }
-/// Generated client implementations.
+/// Calls of the service `Enrolment`.
 pub mod enrolment_client {
-    #![allow(
-        unused_variables,
-        dead_code,
-        missing_docs,
-        clippy::wildcard_imports,
-        clippy::let_unit_value,
-    )]
-    use tonic::codegen::*;
-    use tonic::codegen::http::Uri;
-    #[derive(Debug, Clone)]
-    pub struct EnrolmentClient<T> {
-        inner: tonic::client::Grpc<T>,
+    use crate::calls::Calls;
+    use tonic::{IntoRequest, Response, Status};
+    /// Calls of the service `Enrolment`.
+    #[derive(Clone, Debug)]
+    pub struct EnrolmentClient {
+        calls: Calls,
     }
-    impl<T> EnrolmentClient<T>
-    where
-        T: tonic::client::GrpcService<tonic::body::Body>,
-        T::Error: Into<StdError>,
-        T::ResponseBody: Body<Data = Bytes> + std::marker::Send + 'static,
-        <T::ResponseBody as Body>::Error: Into<StdError> + std::marker::Send,
-    {
-        pub fn new(inner: T) -> Self {
-            let inner = tonic::client::Grpc::new(inner);
-            Self { inner }
+    impl EnrolmentClient {
+        pub fn new(channel: tonic::transport::Channel) -> EnrolmentClient {
+            EnrolmentClient {
+                calls: Calls::new(channel),
+            }
         }
-        pub fn with_origin(inner: T, origin: Uri) -> Self {
-            let inner = tonic::client::Grpc::with_origin(inner, origin);
-            Self { inner }
-        }
-        pub fn with_interceptor<F>(
-            inner: T,
-            interceptor: F,
-        ) -> EnrolmentClient<InterceptedService<T, F>>
-        where
-            F: tonic::service::Interceptor,
-            T::ResponseBody: Default,
-            T: tonic::codegen::Service<
-                http::Request<tonic::body::Body>,
-                Response = http::Response<
-                    <T as tonic::client::GrpcService<tonic::body::Body>>::ResponseBody,
-                >,
-            >,
-            <T as tonic::codegen::Service<
-                http::Request<tonic::body::Body>,
-            >>::Error: Into<StdError> + std::marker::Send + std::marker::Sync,
-        {
-            EnrolmentClient::new(InterceptedService::new(inner, interceptor))
-        }
-        /// Compress requests with the given encoding.
-        ///
-        /// This requires the server to support it otherwise it might respond with an
-        /// error.
-        #[must_use]
-        pub fn send_compressed(mut self, encoding: CompressionEncoding) -> Self {
-            self.inner = self.inner.send_compressed(encoding);
-            self
-        }
-        /// Enable decompressing responses.
-        #[must_use]
-        pub fn accept_compressed(mut self, encoding: CompressionEncoding) -> Self {
-            self.inner = self.inner.accept_compressed(encoding);
-            self
-        }
-        /// Limits the maximum size of a decoded message.
-        ///
-        /// Default: `4MB`
-        #[must_use]
-        pub fn max_decoding_message_size(mut self, limit: usize) -> Self {
-            self.inner = self.inner.max_decoding_message_size(limit);
-            self
-        }
-        /// Limits the maximum size of an encoded message.
-        ///
-        /// Default: `usize::MAX`
-        #[must_use]
-        pub fn max_encoding_message_size(mut self, limit: usize) -> Self {
-            self.inner = self.inner.max_encoding_message_size(limit);
-            self
+        /// Limits what is received: a longer message ends its call.
+        pub fn max_decoding_message_size(self, bytes: usize) -> EnrolmentClient {
+            EnrolmentClient {
+                calls: self.calls.max_decoding_message_size(bytes),
+            }
         }
         /// Turns an invitation into a certificate. The only call of the coordinator that needs no certificate.
         pub async fn enroll(
             &mut self,
-            request: impl tonic::IntoRequest<super::EnrollRequest>,
-        ) -> std::result::Result<tonic::Response<super::EnrollResponse>, tonic::Status> {
-            self.inner
-                .ready()
+            request: impl IntoRequest<super::EnrollRequest>,
+        ) -> Result<Response<super::EnrollResponse>, Status> {
+            self.calls
+                .unary("/cognate.v1.Enrolment/Enroll", request.into_request())
                 .await
-                .map_err(|e| {
-                    tonic::Status::unknown(
-                        format!("Service was not ready: {}", e.into()),
-                    )
-                })?;
-            let codec = tonic_prost::ProstCodec::default();
-            let path = http::uri::PathAndQuery::from_static(
-                "/cognate.v1.Enrolment/Enroll",
-            );
-            let mut req = request.into_request();
-            req.extensions_mut()
-                .insert(GrpcMethod::new("cognate.v1.Enrolment", "Enroll"));
-            self.inner.unary(req, path, codec).await
         }
         /// A certificate for a new key; the certificate of the connection authorizes it.
         pub async fn renew(
             &mut self,
-            request: impl tonic::IntoRequest<super::RenewRequest>,
-        ) -> std::result::Result<tonic::Response<super::RenewResponse>, tonic::Status> {
-            self.inner
-                .ready()
-                .await
-                .map_err(|e| {
-                    tonic::Status::unknown(
-                        format!("Service was not ready: {}", e.into()),
-                    )
-                })?;
-            let codec = tonic_prost::ProstCodec::default();
-            let path = http::uri::PathAndQuery::from_static(
-                "/cognate.v1.Enrolment/Renew",
-            );
-            let mut req = request.into_request();
-            req.extensions_mut()
-                .insert(GrpcMethod::new("cognate.v1.Enrolment", "Renew"));
-            self.inner.unary(req, path, codec).await
+            request: impl IntoRequest<super::RenewRequest>,
+        ) -> Result<Response<super::RenewResponse>, Status> {
+            self.calls.unary("/cognate.v1.Enrolment/Renew", request.into_request()).await
         }
     }
 }
-/// Generated server implementations.
+/// The service `Enrolment`.
 pub mod enrolment_server {
-    #![allow(
-        unused_variables,
-        dead_code,
-        missing_docs,
-        clippy::wildcard_imports,
-        clippy::let_unit_value,
-    )]
-    use tonic::codegen::*;
-    /// Generated trait containing gRPC methods that should be implemented for use with EnrolmentServer.
+    use crate::calls::server::{Answering, Incoming, unknown_method};
+    use std::sync::Arc;
+    use std::task::{Context, Poll};
+    use tonic::codegen::{async_trait, http};
+    use tonic::{Request, Response, Status};
     #[async_trait]
-    pub trait Enrolment: std::marker::Send + std::marker::Sync + 'static {
+    pub trait Enrolment: Send + Sync + 'static {
         /// Turns an invitation into a certificate. The only call of the coordinator that needs no certificate.
         async fn enroll(
             &self,
-            request: tonic::Request<super::EnrollRequest>,
-        ) -> std::result::Result<tonic::Response<super::EnrollResponse>, tonic::Status>;
+            request: Request<super::EnrollRequest>,
+        ) -> Result<Response<super::EnrollResponse>, Status>;
         /// A certificate for a new key; the certificate of the connection authorizes it.
         async fn renew(
             &self,
-            request: tonic::Request<super::RenewRequest>,
-        ) -> std::result::Result<tonic::Response<super::RenewResponse>, tonic::Status>;
+            request: Request<super::RenewRequest>,
+        ) -> Result<Response<super::RenewResponse>, Status>;
     }
+    /// Serves the calls of the service over HTTP.
     #[derive(Debug)]
     pub struct EnrolmentServer<T> {
-        inner: Arc<T>,
-        accept_compression_encodings: EnabledCompressionEncodings,
-        send_compression_encodings: EnabledCompressionEncodings,
-        max_decoding_message_size: Option<usize>,
-        max_encoding_message_size: Option<usize>,
+        service: Arc<T>,
+        message_bytes_max: usize,
     }
     impl<T> EnrolmentServer<T> {
-        pub fn new(inner: T) -> Self {
-            Self::from_arc(Arc::new(inner))
-        }
-        pub fn from_arc(inner: Arc<T>) -> Self {
-            Self {
-                inner,
-                accept_compression_encodings: Default::default(),
-                send_compression_encodings: Default::default(),
-                max_decoding_message_size: None,
-                max_encoding_message_size: None,
-            }
-        }
-        pub fn with_interceptor<F>(
-            inner: T,
-            interceptor: F,
-        ) -> InterceptedService<Self, F>
-        where
-            F: tonic::service::Interceptor,
-        {
-            InterceptedService::new(Self::new(inner), interceptor)
-        }
-        /// Enable decompressing requests with the given encoding.
-        #[must_use]
-        pub fn accept_compressed(mut self, encoding: CompressionEncoding) -> Self {
-            self.accept_compression_encodings.enable(encoding);
-            self
-        }
-        /// Compress responses with the given encoding, if the client supports it.
-        #[must_use]
-        pub fn send_compressed(mut self, encoding: CompressionEncoding) -> Self {
-            self.send_compression_encodings.enable(encoding);
-            self
-        }
-        /// Limits the maximum size of a decoded message.
-        ///
-        /// Default: `4MB`
-        #[must_use]
-        pub fn max_decoding_message_size(mut self, limit: usize) -> Self {
-            self.max_decoding_message_size = Some(limit);
-            self
-        }
-        /// Limits the maximum size of an encoded message.
-        ///
-        /// Default: `usize::MAX`
-        #[must_use]
-        pub fn max_encoding_message_size(mut self, limit: usize) -> Self {
-            self.max_encoding_message_size = Some(limit);
-            self
-        }
-    }
-    impl<T, B> tonic::codegen::Service<http::Request<B>> for EnrolmentServer<T>
-    where
-        T: Enrolment,
-        B: Body + std::marker::Send + 'static,
-        B::Error: Into<StdError> + std::marker::Send + 'static,
-    {
-        type Response = http::Response<tonic::body::Body>;
-        type Error = std::convert::Infallible;
-        type Future = BoxFuture<Self::Response, Self::Error>;
-        fn poll_ready(
-            &mut self,
-            _cx: &mut Context<'_>,
-        ) -> Poll<std::result::Result<(), Self::Error>> {
-            Poll::Ready(Ok(()))
-        }
-        fn call(&mut self, req: http::Request<B>) -> Self::Future {
-            match req.uri().path() {
-                "/cognate.v1.Enrolment/Enroll" => {
-                    #[allow(non_camel_case_types)]
-                    struct EnrollSvc<T: Enrolment>(pub Arc<T>);
-                    impl<T: Enrolment> tonic::server::UnaryService<super::EnrollRequest>
-                    for EnrollSvc<T> {
-                        type Response = super::EnrollResponse;
-                        type Future = BoxFuture<
-                            tonic::Response<Self::Response>,
-                            tonic::Status,
-                        >;
-                        fn call(
-                            &mut self,
-                            request: tonic::Request<super::EnrollRequest>,
-                        ) -> Self::Future {
-                            let inner = Arc::clone(&self.0);
-                            let fut = async move {
-                                <T as Enrolment>::enroll(&inner, request).await
-                            };
-                            Box::pin(fut)
-                        }
-                    }
-                    let accept_compression_encodings = self.accept_compression_encodings;
-                    let send_compression_encodings = self.send_compression_encodings;
-                    let max_decoding_message_size = self.max_decoding_message_size;
-                    let max_encoding_message_size = self.max_encoding_message_size;
-                    let inner = self.inner.clone();
-                    let fut = async move {
-                        let method = EnrollSvc(inner);
-                        let codec = tonic_prost::ProstCodec::default();
-                        let mut grpc = tonic::server::Grpc::new(codec)
-                            .apply_compression_config(
-                                accept_compression_encodings,
-                                send_compression_encodings,
-                            )
-                            .apply_max_message_size_config(
-                                max_decoding_message_size,
-                                max_encoding_message_size,
-                            );
-                        let res = grpc.unary(method, req).await;
-                        Ok(res)
-                    };
-                    Box::pin(fut)
-                }
-                "/cognate.v1.Enrolment/Renew" => {
-                    #[allow(non_camel_case_types)]
-                    struct RenewSvc<T: Enrolment>(pub Arc<T>);
-                    impl<T: Enrolment> tonic::server::UnaryService<super::RenewRequest>
-                    for RenewSvc<T> {
-                        type Response = super::RenewResponse;
-                        type Future = BoxFuture<
-                            tonic::Response<Self::Response>,
-                            tonic::Status,
-                        >;
-                        fn call(
-                            &mut self,
-                            request: tonic::Request<super::RenewRequest>,
-                        ) -> Self::Future {
-                            let inner = Arc::clone(&self.0);
-                            let fut = async move {
-                                <T as Enrolment>::renew(&inner, request).await
-                            };
-                            Box::pin(fut)
-                        }
-                    }
-                    let accept_compression_encodings = self.accept_compression_encodings;
-                    let send_compression_encodings = self.send_compression_encodings;
-                    let max_decoding_message_size = self.max_decoding_message_size;
-                    let max_encoding_message_size = self.max_encoding_message_size;
-                    let inner = self.inner.clone();
-                    let fut = async move {
-                        let method = RenewSvc(inner);
-                        let codec = tonic_prost::ProstCodec::default();
-                        let mut grpc = tonic::server::Grpc::new(codec)
-                            .apply_compression_config(
-                                accept_compression_encodings,
-                                send_compression_encodings,
-                            )
-                            .apply_max_message_size_config(
-                                max_decoding_message_size,
-                                max_encoding_message_size,
-                            );
-                        let res = grpc.unary(method, req).await;
-                        Ok(res)
-                    };
-                    Box::pin(fut)
-                }
-                _ => {
-                    Box::pin(async move {
-                        let mut response = http::Response::new(
-                            tonic::body::Body::default(),
-                        );
-                        let headers = response.headers_mut();
-                        headers
-                            .insert(
-                                tonic::Status::GRPC_STATUS,
-                                (tonic::Code::Unimplemented as i32).into(),
-                            );
-                        headers
-                            .insert(
-                                http::header::CONTENT_TYPE,
-                                tonic::metadata::GRPC_CONTENT_TYPE,
-                            );
-                        Ok(response)
-                    })
-                }
+        /// Serves messages of at most `message_bytes_max` bytes.
+        pub fn new(service: T, message_bytes_max: usize) -> EnrolmentServer<T> {
+            EnrolmentServer {
+                service: Arc::new(service),
+                message_bytes_max,
             }
         }
     }
     impl<T> Clone for EnrolmentServer<T> {
-        fn clone(&self) -> Self {
-            let inner = self.inner.clone();
-            Self {
-                inner,
-                accept_compression_encodings: self.accept_compression_encodings,
-                send_compression_encodings: self.send_compression_encodings,
-                max_decoding_message_size: self.max_decoding_message_size,
-                max_encoding_message_size: self.max_encoding_message_size,
+        fn clone(&self) -> EnrolmentServer<T> {
+            EnrolmentServer {
+                service: Arc::clone(&self.service),
+                message_bytes_max: self.message_bytes_max,
             }
         }
     }
-    /// Generated gRPC service name
-    pub const SERVICE_NAME: &str = "cognate.v1.Enrolment";
     impl<T> tonic::server::NamedService for EnrolmentServer<T> {
-        const NAME: &'static str = SERVICE_NAME;
+        const NAME: &'static str = "cognate.v1.Enrolment";
+    }
+    impl<T: Enrolment> tonic::codegen::Service<http::Request<tonic::body::Body>>
+    for EnrolmentServer<T> {
+        type Response = http::Response<tonic::body::Body>;
+        type Error = std::convert::Infallible;
+        type Future = Answering;
+        fn poll_ready(&mut self, _: &mut Context<'_>) -> Poll<Result<(), Self::Error>> {
+            Poll::Ready(Ok(()))
+        }
+        fn call(&mut self, request: http::Request<tonic::body::Body>) -> Answering {
+            let service = Arc::clone(&self.service);
+            let incoming = Incoming {
+                request,
+                message_bytes_max: self.message_bytes_max,
+            };
+            match incoming.request.uri().path() {
+                "/cognate.v1.Enrolment/Enroll" => {
+                    incoming
+                        .unary(move |request| Box::pin(async move {
+                            T::enroll(&service, request).await
+                        }))
+                }
+                "/cognate.v1.Enrolment/Renew" => {
+                    incoming
+                        .unary(move |request| Box::pin(async move {
+                            T::renew(&service, request).await
+                        }))
+                }
+                _ => unknown_method(),
+            }
+        }
     }
 }
 #[derive(Clone, Copy, PartialEq, Eq, Hash, ::prost::Message)]
@@ -4465,3620 +3546,1024 @@ impl AnalysisPhase {
         }
     }
 }
-/// Generated client implementations.
+/// Calls of the service `Operator`.
 pub mod operator_client {
-    #![allow(
-        unused_variables,
-        dead_code,
-        missing_docs,
-        clippy::wildcard_imports,
-        clippy::let_unit_value,
-    )]
-    use tonic::codegen::*;
-    use tonic::codegen::http::Uri;
-    #[derive(Debug, Clone)]
-    pub struct OperatorClient<T> {
-        inner: tonic::client::Grpc<T>,
+    use crate::calls::Calls;
+    use tonic::{IntoRequest, Response, Status};
+    /// Calls of the service `Operator`.
+    #[derive(Clone, Debug)]
+    pub struct OperatorClient {
+        calls: Calls,
     }
-    impl<T> OperatorClient<T>
-    where
-        T: tonic::client::GrpcService<tonic::body::Body>,
-        T::Error: Into<StdError>,
-        T::ResponseBody: Body<Data = Bytes> + std::marker::Send + 'static,
-        <T::ResponseBody as Body>::Error: Into<StdError> + std::marker::Send,
-    {
-        pub fn new(inner: T) -> Self {
-            let inner = tonic::client::Grpc::new(inner);
-            Self { inner }
+    impl OperatorClient {
+        pub fn new(channel: tonic::transport::Channel) -> OperatorClient {
+            OperatorClient {
+                calls: Calls::new(channel),
+            }
         }
-        pub fn with_origin(inner: T, origin: Uri) -> Self {
-            let inner = tonic::client::Grpc::with_origin(inner, origin);
-            Self { inner }
-        }
-        pub fn with_interceptor<F>(
-            inner: T,
-            interceptor: F,
-        ) -> OperatorClient<InterceptedService<T, F>>
-        where
-            F: tonic::service::Interceptor,
-            T::ResponseBody: Default,
-            T: tonic::codegen::Service<
-                http::Request<tonic::body::Body>,
-                Response = http::Response<
-                    <T as tonic::client::GrpcService<tonic::body::Body>>::ResponseBody,
-                >,
-            >,
-            <T as tonic::codegen::Service<
-                http::Request<tonic::body::Body>,
-            >>::Error: Into<StdError> + std::marker::Send + std::marker::Sync,
-        {
-            OperatorClient::new(InterceptedService::new(inner, interceptor))
-        }
-        /// Compress requests with the given encoding.
-        ///
-        /// This requires the server to support it otherwise it might respond with an
-        /// error.
-        #[must_use]
-        pub fn send_compressed(mut self, encoding: CompressionEncoding) -> Self {
-            self.inner = self.inner.send_compressed(encoding);
-            self
-        }
-        /// Enable decompressing responses.
-        #[must_use]
-        pub fn accept_compressed(mut self, encoding: CompressionEncoding) -> Self {
-            self.inner = self.inner.accept_compressed(encoding);
-            self
-        }
-        /// Limits the maximum size of a decoded message.
-        ///
-        /// Default: `4MB`
-        #[must_use]
-        pub fn max_decoding_message_size(mut self, limit: usize) -> Self {
-            self.inner = self.inner.max_decoding_message_size(limit);
-            self
-        }
-        /// Limits the maximum size of an encoded message.
-        ///
-        /// Default: `usize::MAX`
-        #[must_use]
-        pub fn max_encoding_message_size(mut self, limit: usize) -> Self {
-            self.inner = self.inner.max_encoding_message_size(limit);
-            self
+        /// Limits what is received: a longer message ends its call.
+        pub fn max_decoding_message_size(self, bytes: usize) -> OperatorClient {
+            OperatorClient {
+                calls: self.calls.max_decoding_message_size(bytes),
+            }
         }
         /// --- The registry
         pub async fn invite(
             &mut self,
-            request: impl tonic::IntoRequest<super::InviteRequest>,
-        ) -> std::result::Result<tonic::Response<super::InviteResponse>, tonic::Status> {
-            self.inner
-                .ready()
-                .await
-                .map_err(|e| {
-                    tonic::Status::unknown(
-                        format!("Service was not ready: {}", e.into()),
-                    )
-                })?;
-            let codec = tonic_prost::ProstCodec::default();
-            let path = http::uri::PathAndQuery::from_static(
-                "/cognate.v1.Operator/Invite",
-            );
-            let mut req = request.into_request();
-            req.extensions_mut()
-                .insert(GrpcMethod::new("cognate.v1.Operator", "Invite"));
-            self.inner.unary(req, path, codec).await
+            request: impl IntoRequest<super::InviteRequest>,
+        ) -> Result<Response<super::InviteResponse>, Status> {
+            self.calls.unary("/cognate.v1.Operator/Invite", request.into_request()).await
         }
         pub async fn list_members(
             &mut self,
-            request: impl tonic::IntoRequest<super::ListMembersRequest>,
-        ) -> std::result::Result<
-            tonic::Response<super::ListMembersResponse>,
-            tonic::Status,
-        > {
-            self.inner
-                .ready()
+            request: impl IntoRequest<super::ListMembersRequest>,
+        ) -> Result<Response<super::ListMembersResponse>, Status> {
+            self.calls
+                .unary("/cognate.v1.Operator/ListMembers", request.into_request())
                 .await
-                .map_err(|e| {
-                    tonic::Status::unknown(
-                        format!("Service was not ready: {}", e.into()),
-                    )
-                })?;
-            let codec = tonic_prost::ProstCodec::default();
-            let path = http::uri::PathAndQuery::from_static(
-                "/cognate.v1.Operator/ListMembers",
-            );
-            let mut req = request.into_request();
-            req.extensions_mut()
-                .insert(GrpcMethod::new("cognate.v1.Operator", "ListMembers"));
-            self.inner.unary(req, path, codec).await
         }
         /// Says what a party is called in full, for people.
         pub async fn name_party(
             &mut self,
-            request: impl tonic::IntoRequest<super::NamePartyRequest>,
-        ) -> std::result::Result<
-            tonic::Response<super::NamePartyResponse>,
-            tonic::Status,
-        > {
-            self.inner
-                .ready()
+            request: impl IntoRequest<super::NamePartyRequest>,
+        ) -> Result<Response<super::NamePartyResponse>, Status> {
+            self.calls
+                .unary("/cognate.v1.Operator/NameParty", request.into_request())
                 .await
-                .map_err(|e| {
-                    tonic::Status::unknown(
-                        format!("Service was not ready: {}", e.into()),
-                    )
-                })?;
-            let codec = tonic_prost::ProstCodec::default();
-            let path = http::uri::PathAndQuery::from_static(
-                "/cognate.v1.Operator/NameParty",
-            );
-            let mut req = request.into_request();
-            req.extensions_mut()
-                .insert(GrpcMethod::new("cognate.v1.Operator", "NameParty"));
-            self.inner.unary(req, path, codec).await
         }
         pub async fn revoke(
             &mut self,
-            request: impl tonic::IntoRequest<super::RevokeRequest>,
-        ) -> std::result::Result<tonic::Response<super::RevokeResponse>, tonic::Status> {
-            self.inner
-                .ready()
-                .await
-                .map_err(|e| {
-                    tonic::Status::unknown(
-                        format!("Service was not ready: {}", e.into()),
-                    )
-                })?;
-            let codec = tonic_prost::ProstCodec::default();
-            let path = http::uri::PathAndQuery::from_static(
-                "/cognate.v1.Operator/Revoke",
-            );
-            let mut req = request.into_request();
-            req.extensions_mut()
-                .insert(GrpcMethod::new("cognate.v1.Operator", "Revoke"));
-            self.inner.unary(req, path, codec).await
+            request: impl IntoRequest<super::RevokeRequest>,
+        ) -> Result<Response<super::RevokeResponse>, Status> {
+            self.calls.unary("/cognate.v1.Operator/Revoke", request.into_request()).await
         }
         /// Erases everything that a site sent, and counts it.
         pub async fn forget_site(
             &mut self,
-            request: impl tonic::IntoRequest<super::ForgetSiteRequest>,
-        ) -> std::result::Result<
-            tonic::Response<super::ForgetSiteResponse>,
-            tonic::Status,
-        > {
-            self.inner
-                .ready()
+            request: impl IntoRequest<super::ForgetSiteRequest>,
+        ) -> Result<Response<super::ForgetSiteResponse>, Status> {
+            self.calls
+                .unary("/cognate.v1.Operator/ForgetSite", request.into_request())
                 .await
-                .map_err(|e| {
-                    tonic::Status::unknown(
-                        format!("Service was not ready: {}", e.into()),
-                    )
-                })?;
-            let codec = tonic_prost::ProstCodec::default();
-            let path = http::uri::PathAndQuery::from_static(
-                "/cognate.v1.Operator/ForgetSite",
-            );
-            let mut req = request.into_request();
-            req.extensions_mut()
-                .insert(GrpcMethod::new("cognate.v1.Operator", "ForgetSite"));
-            self.inner.unary(req, path, codec).await
         }
         pub async fn list_repositories(
             &mut self,
-            request: impl tonic::IntoRequest<super::ListRepositoriesRequest>,
-        ) -> std::result::Result<
-            tonic::Response<super::ListRepositoriesResponse>,
-            tonic::Status,
-        > {
-            self.inner
-                .ready()
+            request: impl IntoRequest<super::ListRepositoriesRequest>,
+        ) -> Result<Response<super::ListRepositoriesResponse>, Status> {
+            self.calls
+                .unary("/cognate.v1.Operator/ListRepositories", request.into_request())
                 .await
-                .map_err(|e| {
-                    tonic::Status::unknown(
-                        format!("Service was not ready: {}", e.into()),
-                    )
-                })?;
-            let codec = tonic_prost::ProstCodec::default();
-            let path = http::uri::PathAndQuery::from_static(
-                "/cognate.v1.Operator/ListRepositories",
-            );
-            let mut req = request.into_request();
-            req.extensions_mut()
-                .insert(GrpcMethod::new("cognate.v1.Operator", "ListRepositories"));
-            self.inner.unary(req, path, codec).await
         }
         /// --- Scans
         /// Estimates the bytes that each site will read and send.
         pub async fn estimate_scan(
             &mut self,
-            request: impl tonic::IntoRequest<super::EstimateScanRequest>,
-        ) -> std::result::Result<
-            tonic::Response<super::EstimateScanResponse>,
-            tonic::Status,
-        > {
-            self.inner
-                .ready()
+            request: impl IntoRequest<super::EstimateScanRequest>,
+        ) -> Result<Response<super::EstimateScanResponse>, Status> {
+            self.calls
+                .unary("/cognate.v1.Operator/EstimateScan", request.into_request())
                 .await
-                .map_err(|e| {
-                    tonic::Status::unknown(
-                        format!("Service was not ready: {}", e.into()),
-                    )
-                })?;
-            let codec = tonic_prost::ProstCodec::default();
-            let path = http::uri::PathAndQuery::from_static(
-                "/cognate.v1.Operator/EstimateScan",
-            );
-            let mut req = request.into_request();
-            req.extensions_mut()
-                .insert(GrpcMethod::new("cognate.v1.Operator", "EstimateScan"));
-            self.inner.unary(req, path, codec).await
         }
         /// Launches a scan under an id that the caller made. A repeated call has no further effect.
         pub async fn launch_scan(
             &mut self,
-            request: impl tonic::IntoRequest<super::LaunchScanRequest>,
-        ) -> std::result::Result<
-            tonic::Response<super::LaunchScanResponse>,
-            tonic::Status,
-        > {
-            self.inner
-                .ready()
+            request: impl IntoRequest<super::LaunchScanRequest>,
+        ) -> Result<Response<super::LaunchScanResponse>, Status> {
+            self.calls
+                .unary("/cognate.v1.Operator/LaunchScan", request.into_request())
                 .await
-                .map_err(|e| {
-                    tonic::Status::unknown(
-                        format!("Service was not ready: {}", e.into()),
-                    )
-                })?;
-            let codec = tonic_prost::ProstCodec::default();
-            let path = http::uri::PathAndQuery::from_static(
-                "/cognate.v1.Operator/LaunchScan",
-            );
-            let mut req = request.into_request();
-            req.extensions_mut()
-                .insert(GrpcMethod::new("cognate.v1.Operator", "LaunchScan"));
-            self.inner.unary(req, path, codec).await
         }
         pub async fn rename_scan(
             &mut self,
-            request: impl tonic::IntoRequest<super::RenameScanRequest>,
-        ) -> std::result::Result<
-            tonic::Response<super::RenameScanResponse>,
-            tonic::Status,
-        > {
-            self.inner
-                .ready()
+            request: impl IntoRequest<super::RenameScanRequest>,
+        ) -> Result<Response<super::RenameScanResponse>, Status> {
+            self.calls
+                .unary("/cognate.v1.Operator/RenameScan", request.into_request())
                 .await
-                .map_err(|e| {
-                    tonic::Status::unknown(
-                        format!("Service was not ready: {}", e.into()),
-                    )
-                })?;
-            let codec = tonic_prost::ProstCodec::default();
-            let path = http::uri::PathAndQuery::from_static(
-                "/cognate.v1.Operator/RenameScan",
-            );
-            let mut req = request.into_request();
-            req.extensions_mut()
-                .insert(GrpcMethod::new("cognate.v1.Operator", "RenameScan"));
-            self.inner.unary(req, path, codec).await
         }
         pub async fn list_scans(
             &mut self,
-            request: impl tonic::IntoRequest<super::ListScansRequest>,
-        ) -> std::result::Result<
-            tonic::Response<super::ListScansResponse>,
-            tonic::Status,
-        > {
-            self.inner
-                .ready()
+            request: impl IntoRequest<super::ListScansRequest>,
+        ) -> Result<Response<super::ListScansResponse>, Status> {
+            self.calls
+                .unary("/cognate.v1.Operator/ListScans", request.into_request())
                 .await
-                .map_err(|e| {
-                    tonic::Status::unknown(
-                        format!("Service was not ready: {}", e.into()),
-                    )
-                })?;
-            let codec = tonic_prost::ProstCodec::default();
-            let path = http::uri::PathAndQuery::from_static(
-                "/cognate.v1.Operator/ListScans",
-            );
-            let mut req = request.into_request();
-            req.extensions_mut()
-                .insert(GrpcMethod::new("cognate.v1.Operator", "ListScans"));
-            self.inner.unary(req, path, codec).await
         }
         pub async fn show_scan(
             &mut self,
-            request: impl tonic::IntoRequest<super::ShowScanRequest>,
-        ) -> std::result::Result<tonic::Response<super::ScanState>, tonic::Status> {
-            self.inner
-                .ready()
+            request: impl IntoRequest<super::ShowScanRequest>,
+        ) -> Result<Response<super::ScanState>, Status> {
+            self.calls
+                .unary("/cognate.v1.Operator/ShowScan", request.into_request())
                 .await
-                .map_err(|e| {
-                    tonic::Status::unknown(
-                        format!("Service was not ready: {}", e.into()),
-                    )
-                })?;
-            let codec = tonic_prost::ProstCodec::default();
-            let path = http::uri::PathAndQuery::from_static(
-                "/cognate.v1.Operator/ShowScan",
-            );
-            let mut req = request.into_request();
-            req.extensions_mut()
-                .insert(GrpcMethod::new("cognate.v1.Operator", "ShowScan"));
-            self.inner.unary(req, path, codec).await
         }
         /// The state of a scan now and after every change, until it has ended.
         pub async fn watch_scan(
             &mut self,
-            request: impl tonic::IntoRequest<super::ShowScanRequest>,
-        ) -> std::result::Result<
-            tonic::Response<tonic::codec::Streaming<super::ScanState>>,
-            tonic::Status,
-        > {
-            self.inner
-                .ready()
+            request: impl IntoRequest<super::ShowScanRequest>,
+        ) -> Result<Response<crate::calls::Messages<super::ScanState>>, Status> {
+            self.calls
+                .server_streaming(
+                    "/cognate.v1.Operator/WatchScan",
+                    request.into_request(),
+                )
                 .await
-                .map_err(|e| {
-                    tonic::Status::unknown(
-                        format!("Service was not ready: {}", e.into()),
-                    )
-                })?;
-            let codec = tonic_prost::ProstCodec::default();
-            let path = http::uri::PathAndQuery::from_static(
-                "/cognate.v1.Operator/WatchScan",
-            );
-            let mut req = request.into_request();
-            req.extensions_mut()
-                .insert(GrpcMethod::new("cognate.v1.Operator", "WatchScan"));
-            self.inner.server_streaming(req, path, codec).await
         }
         pub async fn cancel_scan(
             &mut self,
-            request: impl tonic::IntoRequest<super::CancelScanRequest>,
-        ) -> std::result::Result<
-            tonic::Response<super::CancelScanResponse>,
-            tonic::Status,
-        > {
-            self.inner
-                .ready()
+            request: impl IntoRequest<super::CancelScanRequest>,
+        ) -> Result<Response<super::CancelScanResponse>, Status> {
+            self.calls
+                .unary("/cognate.v1.Operator/CancelScan", request.into_request())
                 .await
-                .map_err(|e| {
-                    tonic::Status::unknown(
-                        format!("Service was not ready: {}", e.into()),
-                    )
-                })?;
-            let codec = tonic_prost::ProstCodec::default();
-            let path = http::uri::PathAndQuery::from_static(
-                "/cognate.v1.Operator/CancelScan",
-            );
-            let mut req = request.into_request();
-            req.extensions_mut()
-                .insert(GrpcMethod::new("cognate.v1.Operator", "CancelScan"));
-            self.inner.unary(req, path, codec).await
         }
         pub async fn delete_scan(
             &mut self,
-            request: impl tonic::IntoRequest<super::DeleteScanRequest>,
-        ) -> std::result::Result<
-            tonic::Response<super::DeleteScanResponse>,
-            tonic::Status,
-        > {
-            self.inner
-                .ready()
+            request: impl IntoRequest<super::DeleteScanRequest>,
+        ) -> Result<Response<super::DeleteScanResponse>, Status> {
+            self.calls
+                .unary("/cognate.v1.Operator/DeleteScan", request.into_request())
                 .await
-                .map_err(|e| {
-                    tonic::Status::unknown(
-                        format!("Service was not ready: {}", e.into()),
-                    )
-                })?;
-            let codec = tonic_prost::ProstCodec::default();
-            let path = http::uri::PathAndQuery::from_static(
-                "/cognate.v1.Operator/DeleteScan",
-            );
-            let mut req = request.into_request();
-            req.extensions_mut()
-                .insert(GrpcMethod::new("cognate.v1.Operator", "DeleteScan"));
-            self.inner.unary(req, path, codec).await
         }
         /// The file of a result, in pieces.
         pub async fn fetch_result(
             &mut self,
-            request: impl tonic::IntoRequest<super::FetchResultRequest>,
-        ) -> std::result::Result<
-            tonic::Response<tonic::codec::Streaming<super::FetchResultResponse>>,
-            tonic::Status,
+            request: impl IntoRequest<super::FetchResultRequest>,
+        ) -> Result<
+            Response<crate::calls::Messages<super::FetchResultResponse>>,
+            Status,
         > {
-            self.inner
-                .ready()
+            self.calls
+                .server_streaming(
+                    "/cognate.v1.Operator/FetchResult",
+                    request.into_request(),
+                )
                 .await
-                .map_err(|e| {
-                    tonic::Status::unknown(
-                        format!("Service was not ready: {}", e.into()),
-                    )
-                })?;
-            let codec = tonic_prost::ProstCodec::default();
-            let path = http::uri::PathAndQuery::from_static(
-                "/cognate.v1.Operator/FetchResult",
-            );
-            let mut req = request.into_request();
-            req.extensions_mut()
-                .insert(GrpcMethod::new("cognate.v1.Operator", "FetchResult"));
-            self.inner.server_streaming(req, path, codec).await
         }
         /// The auditor's report of a result, signed with the key of the federation's authority.
         pub async fn audit(
             &mut self,
-            request: impl tonic::IntoRequest<super::AuditRequest>,
-        ) -> std::result::Result<
-            tonic::Response<tonic::codec::Streaming<super::AuditResponse>>,
-            tonic::Status,
-        > {
-            self.inner
-                .ready()
+            request: impl IntoRequest<super::AuditRequest>,
+        ) -> Result<Response<crate::calls::Messages<super::AuditResponse>>, Status> {
+            self.calls
+                .server_streaming("/cognate.v1.Operator/Audit", request.into_request())
                 .await
-                .map_err(|e| {
-                    tonic::Status::unknown(
-                        format!("Service was not ready: {}", e.into()),
-                    )
-                })?;
-            let codec = tonic_prost::ProstCodec::default();
-            let path = http::uri::PathAndQuery::from_static(
-                "/cognate.v1.Operator/Audit",
-            );
-            let mut req = request.into_request();
-            req.extensions_mut().insert(GrpcMethod::new("cognate.v1.Operator", "Audit"));
-            self.inner.server_streaming(req, path, codec).await
         }
         /// The places of the bytes that two documents share.
         pub async fn explain(
             &mut self,
-            request: impl tonic::IntoRequest<super::ExplainRequest>,
-        ) -> std::result::Result<
-            tonic::Response<super::ExplainResponse>,
-            tonic::Status,
-        > {
-            self.inner
-                .ready()
+            request: impl IntoRequest<super::ExplainRequest>,
+        ) -> Result<Response<super::ExplainResponse>, Status> {
+            self.calls
+                .unary("/cognate.v1.Operator/Explain", request.into_request())
                 .await
-                .map_err(|e| {
-                    tonic::Status::unknown(
-                        format!("Service was not ready: {}", e.into()),
-                    )
-                })?;
-            let codec = tonic_prost::ProstCodec::default();
-            let path = http::uri::PathAndQuery::from_static(
-                "/cognate.v1.Operator/Explain",
-            );
-            let mut req = request.into_request();
-            req.extensions_mut()
-                .insert(GrpcMethod::new("cognate.v1.Operator", "Explain"));
-            self.inner.unary(req, path, codec).await
         }
         /// --- Profiles and schedules
         pub async fn put_profile(
             &mut self,
-            request: impl tonic::IntoRequest<super::PutProfileRequest>,
-        ) -> std::result::Result<
-            tonic::Response<super::PutProfileResponse>,
-            tonic::Status,
-        > {
-            self.inner
-                .ready()
+            request: impl IntoRequest<super::PutProfileRequest>,
+        ) -> Result<Response<super::PutProfileResponse>, Status> {
+            self.calls
+                .unary("/cognate.v1.Operator/PutProfile", request.into_request())
                 .await
-                .map_err(|e| {
-                    tonic::Status::unknown(
-                        format!("Service was not ready: {}", e.into()),
-                    )
-                })?;
-            let codec = tonic_prost::ProstCodec::default();
-            let path = http::uri::PathAndQuery::from_static(
-                "/cognate.v1.Operator/PutProfile",
-            );
-            let mut req = request.into_request();
-            req.extensions_mut()
-                .insert(GrpcMethod::new("cognate.v1.Operator", "PutProfile"));
-            self.inner.unary(req, path, codec).await
         }
         pub async fn list_profiles(
             &mut self,
-            request: impl tonic::IntoRequest<super::ListProfilesRequest>,
-        ) -> std::result::Result<
-            tonic::Response<super::ListProfilesResponse>,
-            tonic::Status,
-        > {
-            self.inner
-                .ready()
+            request: impl IntoRequest<super::ListProfilesRequest>,
+        ) -> Result<Response<super::ListProfilesResponse>, Status> {
+            self.calls
+                .unary("/cognate.v1.Operator/ListProfiles", request.into_request())
                 .await
-                .map_err(|e| {
-                    tonic::Status::unknown(
-                        format!("Service was not ready: {}", e.into()),
-                    )
-                })?;
-            let codec = tonic_prost::ProstCodec::default();
-            let path = http::uri::PathAndQuery::from_static(
-                "/cognate.v1.Operator/ListProfiles",
-            );
-            let mut req = request.into_request();
-            req.extensions_mut()
-                .insert(GrpcMethod::new("cognate.v1.Operator", "ListProfiles"));
-            self.inner.unary(req, path, codec).await
         }
         pub async fn remove_profile(
             &mut self,
-            request: impl tonic::IntoRequest<super::RemoveProfileRequest>,
-        ) -> std::result::Result<
-            tonic::Response<super::RemoveProfileResponse>,
-            tonic::Status,
-        > {
-            self.inner
-                .ready()
+            request: impl IntoRequest<super::RemoveProfileRequest>,
+        ) -> Result<Response<super::RemoveProfileResponse>, Status> {
+            self.calls
+                .unary("/cognate.v1.Operator/RemoveProfile", request.into_request())
                 .await
-                .map_err(|e| {
-                    tonic::Status::unknown(
-                        format!("Service was not ready: {}", e.into()),
-                    )
-                })?;
-            let codec = tonic_prost::ProstCodec::default();
-            let path = http::uri::PathAndQuery::from_static(
-                "/cognate.v1.Operator/RemoveProfile",
-            );
-            let mut req = request.into_request();
-            req.extensions_mut()
-                .insert(GrpcMethod::new("cognate.v1.Operator", "RemoveProfile"));
-            self.inner.unary(req, path, codec).await
         }
         pub async fn put_schedule(
             &mut self,
-            request: impl tonic::IntoRequest<super::PutScheduleRequest>,
-        ) -> std::result::Result<
-            tonic::Response<super::PutScheduleResponse>,
-            tonic::Status,
-        > {
-            self.inner
-                .ready()
+            request: impl IntoRequest<super::PutScheduleRequest>,
+        ) -> Result<Response<super::PutScheduleResponse>, Status> {
+            self.calls
+                .unary("/cognate.v1.Operator/PutSchedule", request.into_request())
                 .await
-                .map_err(|e| {
-                    tonic::Status::unknown(
-                        format!("Service was not ready: {}", e.into()),
-                    )
-                })?;
-            let codec = tonic_prost::ProstCodec::default();
-            let path = http::uri::PathAndQuery::from_static(
-                "/cognate.v1.Operator/PutSchedule",
-            );
-            let mut req = request.into_request();
-            req.extensions_mut()
-                .insert(GrpcMethod::new("cognate.v1.Operator", "PutSchedule"));
-            self.inner.unary(req, path, codec).await
         }
         pub async fn list_schedules(
             &mut self,
-            request: impl tonic::IntoRequest<super::ListSchedulesRequest>,
-        ) -> std::result::Result<
-            tonic::Response<super::ListSchedulesResponse>,
-            tonic::Status,
-        > {
-            self.inner
-                .ready()
+            request: impl IntoRequest<super::ListSchedulesRequest>,
+        ) -> Result<Response<super::ListSchedulesResponse>, Status> {
+            self.calls
+                .unary("/cognate.v1.Operator/ListSchedules", request.into_request())
                 .await
-                .map_err(|e| {
-                    tonic::Status::unknown(
-                        format!("Service was not ready: {}", e.into()),
-                    )
-                })?;
-            let codec = tonic_prost::ProstCodec::default();
-            let path = http::uri::PathAndQuery::from_static(
-                "/cognate.v1.Operator/ListSchedules",
-            );
-            let mut req = request.into_request();
-            req.extensions_mut()
-                .insert(GrpcMethod::new("cognate.v1.Operator", "ListSchedules"));
-            self.inner.unary(req, path, codec).await
         }
         pub async fn remove_schedule(
             &mut self,
-            request: impl tonic::IntoRequest<super::RemoveScheduleRequest>,
-        ) -> std::result::Result<
-            tonic::Response<super::RemoveScheduleResponse>,
-            tonic::Status,
-        > {
-            self.inner
-                .ready()
+            request: impl IntoRequest<super::RemoveScheduleRequest>,
+        ) -> Result<Response<super::RemoveScheduleResponse>, Status> {
+            self.calls
+                .unary("/cognate.v1.Operator/RemoveSchedule", request.into_request())
                 .await
-                .map_err(|e| {
-                    tonic::Status::unknown(
-                        format!("Service was not ready: {}", e.into()),
-                    )
-                })?;
-            let codec = tonic_prost::ProstCodec::default();
-            let path = http::uri::PathAndQuery::from_static(
-                "/cognate.v1.Operator/RemoveSchedule",
-            );
-            let mut req = request.into_request();
-            req.extensions_mut()
-                .insert(GrpcMethod::new("cognate.v1.Operator", "RemoveSchedule"));
-            self.inner.unary(req, path, codec).await
         }
         /// --- Templates: tags that later analyses set aside
         /// Marks tags, or those that the members of a cluster have in common. A repeated call has no further effect.
         pub async fn mark_template(
             &mut self,
-            request: impl tonic::IntoRequest<super::MarkTemplateRequest>,
-        ) -> std::result::Result<tonic::Response<super::Template>, tonic::Status> {
-            self.inner
-                .ready()
+            request: impl IntoRequest<super::MarkTemplateRequest>,
+        ) -> Result<Response<super::Template>, Status> {
+            self.calls
+                .unary("/cognate.v1.Operator/MarkTemplate", request.into_request())
                 .await
-                .map_err(|e| {
-                    tonic::Status::unknown(
-                        format!("Service was not ready: {}", e.into()),
-                    )
-                })?;
-            let codec = tonic_prost::ProstCodec::default();
-            let path = http::uri::PathAndQuery::from_static(
-                "/cognate.v1.Operator/MarkTemplate",
-            );
-            let mut req = request.into_request();
-            req.extensions_mut()
-                .insert(GrpcMethod::new("cognate.v1.Operator", "MarkTemplate"));
-            self.inner.unary(req, path, codec).await
         }
         pub async fn unmark_template(
             &mut self,
-            request: impl tonic::IntoRequest<super::UnmarkTemplateRequest>,
-        ) -> std::result::Result<
-            tonic::Response<super::UnmarkTemplateResponse>,
-            tonic::Status,
-        > {
-            self.inner
-                .ready()
+            request: impl IntoRequest<super::UnmarkTemplateRequest>,
+        ) -> Result<Response<super::UnmarkTemplateResponse>, Status> {
+            self.calls
+                .unary("/cognate.v1.Operator/UnmarkTemplate", request.into_request())
                 .await
-                .map_err(|e| {
-                    tonic::Status::unknown(
-                        format!("Service was not ready: {}", e.into()),
-                    )
-                })?;
-            let codec = tonic_prost::ProstCodec::default();
-            let path = http::uri::PathAndQuery::from_static(
-                "/cognate.v1.Operator/UnmarkTemplate",
-            );
-            let mut req = request.into_request();
-            req.extensions_mut()
-                .insert(GrpcMethod::new("cognate.v1.Operator", "UnmarkTemplate"));
-            self.inner.unary(req, path, codec).await
         }
         pub async fn list_templates(
             &mut self,
-            request: impl tonic::IntoRequest<super::ListTemplatesRequest>,
-        ) -> std::result::Result<
-            tonic::Response<tonic::codec::Streaming<super::Template>>,
-            tonic::Status,
-        > {
-            self.inner
-                .ready()
+            request: impl IntoRequest<super::ListTemplatesRequest>,
+        ) -> Result<Response<crate::calls::Messages<super::Template>>, Status> {
+            self.calls
+                .server_streaming(
+                    "/cognate.v1.Operator/ListTemplates",
+                    request.into_request(),
+                )
                 .await
-                .map_err(|e| {
-                    tonic::Status::unknown(
-                        format!("Service was not ready: {}", e.into()),
-                    )
-                })?;
-            let codec = tonic_prost::ProstCodec::default();
-            let path = http::uri::PathAndQuery::from_static(
-                "/cognate.v1.Operator/ListTemplates",
-            );
-            let mut req = request.into_request();
-            req.extensions_mut()
-                .insert(GrpcMethod::new("cognate.v1.Operator", "ListTemplates"));
-            self.inner.server_streaming(req, path, codec).await
         }
         /// Suggests templates on which clusters rest: analyses all indexes, and marks nothing.
         pub async fn suggest_templates(
             &mut self,
-            request: impl tonic::IntoRequest<super::SuggestTemplatesRequest>,
-        ) -> std::result::Result<
-            tonic::Response<tonic::codec::Streaming<super::SuggestTemplatesResponse>>,
-            tonic::Status,
+            request: impl IntoRequest<super::SuggestTemplatesRequest>,
+        ) -> Result<
+            Response<crate::calls::Messages<super::SuggestTemplatesResponse>>,
+            Status,
         > {
-            self.inner
-                .ready()
+            self.calls
+                .server_streaming(
+                    "/cognate.v1.Operator/SuggestTemplates",
+                    request.into_request(),
+                )
                 .await
-                .map_err(|e| {
-                    tonic::Status::unknown(
-                        format!("Service was not ready: {}", e.into()),
-                    )
-                })?;
-            let codec = tonic_prost::ProstCodec::default();
-            let path = http::uri::PathAndQuery::from_static(
-                "/cognate.v1.Operator/SuggestTemplates",
-            );
-            let mut req = request.into_request();
-            req.extensions_mut()
-                .insert(GrpcMethod::new("cognate.v1.Operator", "SuggestTemplates"));
-            self.inner.server_streaming(req, path, codec).await
         }
         /// --- Verdicts: decisions of people about findings
         pub async fn set_verdicts(
             &mut self,
-            request: impl tonic::IntoRequest<super::SetVerdictsRequest>,
-        ) -> std::result::Result<
-            tonic::Response<super::SetVerdictsResponse>,
-            tonic::Status,
-        > {
-            self.inner
-                .ready()
+            request: impl IntoRequest<super::SetVerdictsRequest>,
+        ) -> Result<Response<super::SetVerdictsResponse>, Status> {
+            self.calls
+                .unary("/cognate.v1.Operator/SetVerdicts", request.into_request())
                 .await
-                .map_err(|e| {
-                    tonic::Status::unknown(
-                        format!("Service was not ready: {}", e.into()),
-                    )
-                })?;
-            let codec = tonic_prost::ProstCodec::default();
-            let path = http::uri::PathAndQuery::from_static(
-                "/cognate.v1.Operator/SetVerdicts",
-            );
-            let mut req = request.into_request();
-            req.extensions_mut()
-                .insert(GrpcMethod::new("cognate.v1.Operator", "SetVerdicts"));
-            self.inner.unary(req, path, codec).await
         }
         pub async fn undo_verdicts(
             &mut self,
-            request: impl tonic::IntoRequest<super::UndoVerdictsRequest>,
-        ) -> std::result::Result<
-            tonic::Response<super::UndoVerdictsResponse>,
-            tonic::Status,
-        > {
-            self.inner
-                .ready()
+            request: impl IntoRequest<super::UndoVerdictsRequest>,
+        ) -> Result<Response<super::UndoVerdictsResponse>, Status> {
+            self.calls
+                .unary("/cognate.v1.Operator/UndoVerdicts", request.into_request())
                 .await
-                .map_err(|e| {
-                    tonic::Status::unknown(
-                        format!("Service was not ready: {}", e.into()),
-                    )
-                })?;
-            let codec = tonic_prost::ProstCodec::default();
-            let path = http::uri::PathAndQuery::from_static(
-                "/cognate.v1.Operator/UndoVerdicts",
-            );
-            let mut req = request.into_request();
-            req.extensions_mut()
-                .insert(GrpcMethod::new("cognate.v1.Operator", "UndoVerdicts"));
-            self.inner.unary(req, path, codec).await
         }
         pub async fn list_verdicts(
             &mut self,
-            request: impl tonic::IntoRequest<super::ListVerdictsRequest>,
-        ) -> std::result::Result<
-            tonic::Response<tonic::codec::Streaming<super::VerdictState>>,
-            tonic::Status,
-        > {
-            self.inner
-                .ready()
+            request: impl IntoRequest<super::ListVerdictsRequest>,
+        ) -> Result<Response<crate::calls::Messages<super::VerdictState>>, Status> {
+            self.calls
+                .server_streaming(
+                    "/cognate.v1.Operator/ListVerdicts",
+                    request.into_request(),
+                )
                 .await
-                .map_err(|e| {
-                    tonic::Status::unknown(
-                        format!("Service was not ready: {}", e.into()),
-                    )
-                })?;
-            let codec = tonic_prost::ProstCodec::default();
-            let path = http::uri::PathAndQuery::from_static(
-                "/cognate.v1.Operator/ListVerdicts",
-            );
-            let mut req = request.into_request();
-            req.extensions_mut()
-                .insert(GrpcMethod::new("cognate.v1.Operator", "ListVerdicts"));
-            self.inner.server_streaming(req, path, codec).await
         }
         /// Decisions and their undoing, latest first.
         pub async fn list_verdict_actions(
             &mut self,
-            request: impl tonic::IntoRequest<super::ListVerdictActionsRequest>,
-        ) -> std::result::Result<
-            tonic::Response<tonic::codec::Streaming<super::VerdictAction>>,
-            tonic::Status,
-        > {
-            self.inner
-                .ready()
+            request: impl IntoRequest<super::ListVerdictActionsRequest>,
+        ) -> Result<Response<crate::calls::Messages<super::VerdictAction>>, Status> {
+            self.calls
+                .server_streaming(
+                    "/cognate.v1.Operator/ListVerdictActions",
+                    request.into_request(),
+                )
                 .await
-                .map_err(|e| {
-                    tonic::Status::unknown(
-                        format!("Service was not ready: {}", e.into()),
-                    )
-                })?;
-            let codec = tonic_prost::ProstCodec::default();
-            let path = http::uri::PathAndQuery::from_static(
-                "/cognate.v1.Operator/ListVerdictActions",
-            );
-            let mut req = request.into_request();
-            req.extensions_mut()
-                .insert(GrpcMethod::new("cognate.v1.Operator", "ListVerdictActions"));
-            self.inner.server_streaming(req, path, codec).await
         }
         /// How far the review of a scan is, with the precision that blind samples show.
         pub async fn show_review(
             &mut self,
-            request: impl tonic::IntoRequest<super::ShowReviewRequest>,
-        ) -> std::result::Result<
-            tonic::Response<super::ShowReviewResponse>,
-            tonic::Status,
-        > {
-            self.inner
-                .ready()
+            request: impl IntoRequest<super::ShowReviewRequest>,
+        ) -> Result<Response<super::ShowReviewResponse>, Status> {
+            self.calls
+                .unary("/cognate.v1.Operator/ShowReview", request.into_request())
                 .await
-                .map_err(|e| {
-                    tonic::Status::unknown(
-                        format!("Service was not ready: {}", e.into()),
-                    )
-                })?;
-            let codec = tonic_prost::ProstCodec::default();
-            let path = http::uri::PathAndQuery::from_static(
-                "/cognate.v1.Operator/ShowReview",
-            );
-            let mut req = request.into_request();
-            req.extensions_mut()
-                .insert(GrpcMethod::new("cognate.v1.Operator", "ShowReview"));
-            self.inner.unary(req, path, codec).await
         }
         /// --- Find
         /// Finds copies, versions and parts of documents: the caller sends their fingerprints, and receives coverage and matches.
         pub async fn find(
             &mut self,
             request: impl tonic::IntoStreamingRequest<Message = super::FindRequest>,
-        ) -> std::result::Result<
-            tonic::Response<tonic::codec::Streaming<super::FindResponse>>,
-            tonic::Status,
-        > {
-            self.inner
-                .ready()
+        ) -> Result<Response<crate::calls::Messages<super::FindResponse>>, Status> {
+            self.calls
+                .streaming("/cognate.v1.Operator/Find", request.into_streaming_request())
                 .await
-                .map_err(|e| {
-                    tonic::Status::unknown(
-                        format!("Service was not ready: {}", e.into()),
-                    )
-                })?;
-            let codec = tonic_prost::ProstCodec::default();
-            let path = http::uri::PathAndQuery::from_static("/cognate.v1.Operator/Find");
-            let mut req = request.into_streaming_request();
-            req.extensions_mut().insert(GrpcMethod::new("cognate.v1.Operator", "Find"));
-            self.inner.streaming(req, path, codec).await
         }
         /// Finds files by their hashes, at the sites that keep hashes of their files.
         pub async fn find_hashes(
             &mut self,
             request: impl tonic::IntoStreamingRequest<Message = super::FindHashesRequest>,
-        ) -> std::result::Result<
-            tonic::Response<tonic::codec::Streaming<super::FindHashesResponse>>,
-            tonic::Status,
+        ) -> Result<
+            Response<crate::calls::Messages<super::FindHashesResponse>>,
+            Status,
         > {
-            self.inner
-                .ready()
+            self.calls
+                .streaming(
+                    "/cognate.v1.Operator/FindHashes",
+                    request.into_streaming_request(),
+                )
                 .await
-                .map_err(|e| {
-                    tonic::Status::unknown(
-                        format!("Service was not ready: {}", e.into()),
-                    )
-                })?;
-            let codec = tonic_prost::ProstCodec::default();
-            let path = http::uri::PathAndQuery::from_static(
-                "/cognate.v1.Operator/FindHashes",
-            );
-            let mut req = request.into_streaming_request();
-            req.extensions_mut()
-                .insert(GrpcMethod::new("cognate.v1.Operator", "FindHashes"));
-            self.inner.streaming(req, path, codec).await
         }
         /// Stores a query that runs again after each seal of an index.
         pub async fn put_watch(
             &mut self,
-            request: impl tonic::IntoRequest<super::PutWatchRequest>,
-        ) -> std::result::Result<
-            tonic::Response<super::PutWatchResponse>,
-            tonic::Status,
-        > {
-            self.inner
-                .ready()
+            request: impl IntoRequest<super::PutWatchRequest>,
+        ) -> Result<Response<super::PutWatchResponse>, Status> {
+            self.calls
+                .unary("/cognate.v1.Operator/PutWatch", request.into_request())
                 .await
-                .map_err(|e| {
-                    tonic::Status::unknown(
-                        format!("Service was not ready: {}", e.into()),
-                    )
-                })?;
-            let codec = tonic_prost::ProstCodec::default();
-            let path = http::uri::PathAndQuery::from_static(
-                "/cognate.v1.Operator/PutWatch",
-            );
-            let mut req = request.into_request();
-            req.extensions_mut()
-                .insert(GrpcMethod::new("cognate.v1.Operator", "PutWatch"));
-            self.inner.unary(req, path, codec).await
         }
         pub async fn list_watches(
             &mut self,
-            request: impl tonic::IntoRequest<super::ListWatchesRequest>,
-        ) -> std::result::Result<
-            tonic::Response<tonic::codec::Streaming<super::WatchState>>,
-            tonic::Status,
-        > {
-            self.inner
-                .ready()
+            request: impl IntoRequest<super::ListWatchesRequest>,
+        ) -> Result<Response<crate::calls::Messages<super::WatchState>>, Status> {
+            self.calls
+                .server_streaming(
+                    "/cognate.v1.Operator/ListWatches",
+                    request.into_request(),
+                )
                 .await
-                .map_err(|e| {
-                    tonic::Status::unknown(
-                        format!("Service was not ready: {}", e.into()),
-                    )
-                })?;
-            let codec = tonic_prost::ProstCodec::default();
-            let path = http::uri::PathAndQuery::from_static(
-                "/cognate.v1.Operator/ListWatches",
-            );
-            let mut req = request.into_request();
-            req.extensions_mut()
-                .insert(GrpcMethod::new("cognate.v1.Operator", "ListWatches"));
-            self.inner.server_streaming(req, path, codec).await
         }
         pub async fn remove_watch(
             &mut self,
-            request: impl tonic::IntoRequest<super::RemoveWatchRequest>,
-        ) -> std::result::Result<
-            tonic::Response<super::RemoveWatchResponse>,
-            tonic::Status,
-        > {
-            self.inner
-                .ready()
+            request: impl IntoRequest<super::RemoveWatchRequest>,
+        ) -> Result<Response<super::RemoveWatchResponse>, Status> {
+            self.calls
+                .unary("/cognate.v1.Operator/RemoveWatch", request.into_request())
                 .await
-                .map_err(|e| {
-                    tonic::Status::unknown(
-                        format!("Service was not ready: {}", e.into()),
-                    )
-                })?;
-            let codec = tonic_prost::ProstCodec::default();
-            let path = http::uri::PathAndQuery::from_static(
-                "/cognate.v1.Operator/RemoveWatch",
-            );
-            let mut req = request.into_request();
-            req.extensions_mut()
-                .insert(GrpcMethod::new("cognate.v1.Operator", "RemoveWatch"));
-            self.inner.unary(req, path, codec).await
         }
         /// Opens a case with a query and its first answer, or runs the query again. Both return the case, without features.
         pub async fn open_case(
             &mut self,
-            request: impl tonic::IntoRequest<super::OpenCaseRequest>,
-        ) -> std::result::Result<tonic::Response<super::Case>, tonic::Status> {
-            self.inner
-                .ready()
+            request: impl IntoRequest<super::OpenCaseRequest>,
+        ) -> Result<Response<super::Case>, Status> {
+            self.calls
+                .unary("/cognate.v1.Operator/OpenCase", request.into_request())
                 .await
-                .map_err(|e| {
-                    tonic::Status::unknown(
-                        format!("Service was not ready: {}", e.into()),
-                    )
-                })?;
-            let codec = tonic_prost::ProstCodec::default();
-            let path = http::uri::PathAndQuery::from_static(
-                "/cognate.v1.Operator/OpenCase",
-            );
-            let mut req = request.into_request();
-            req.extensions_mut()
-                .insert(GrpcMethod::new("cognate.v1.Operator", "OpenCase"));
-            self.inner.unary(req, path, codec).await
         }
         pub async fn check_case(
             &mut self,
-            request: impl tonic::IntoRequest<super::CheckCaseRequest>,
-        ) -> std::result::Result<tonic::Response<super::Case>, tonic::Status> {
-            self.inner
-                .ready()
+            request: impl IntoRequest<super::CheckCaseRequest>,
+        ) -> Result<Response<super::Case>, Status> {
+            self.calls
+                .unary("/cognate.v1.Operator/CheckCase", request.into_request())
                 .await
-                .map_err(|e| {
-                    tonic::Status::unknown(
-                        format!("Service was not ready: {}", e.into()),
-                    )
-                })?;
-            let codec = tonic_prost::ProstCodec::default();
-            let path = http::uri::PathAndQuery::from_static(
-                "/cognate.v1.Operator/CheckCase",
-            );
-            let mut req = request.into_request();
-            req.extensions_mut()
-                .insert(GrpcMethod::new("cognate.v1.Operator", "CheckCase"));
-            self.inner.unary(req, path, codec).await
         }
         pub async fn list_cases(
             &mut self,
-            request: impl tonic::IntoRequest<super::ListCasesRequest>,
-        ) -> std::result::Result<
-            tonic::Response<tonic::codec::Streaming<super::Case>>,
-            tonic::Status,
-        > {
-            self.inner
-                .ready()
+            request: impl IntoRequest<super::ListCasesRequest>,
+        ) -> Result<Response<crate::calls::Messages<super::Case>>, Status> {
+            self.calls
+                .server_streaming(
+                    "/cognate.v1.Operator/ListCases",
+                    request.into_request(),
+                )
                 .await
-                .map_err(|e| {
-                    tonic::Status::unknown(
-                        format!("Service was not ready: {}", e.into()),
-                    )
-                })?;
-            let codec = tonic_prost::ProstCodec::default();
-            let path = http::uri::PathAndQuery::from_static(
-                "/cognate.v1.Operator/ListCases",
-            );
-            let mut req = request.into_request();
-            req.extensions_mut()
-                .insert(GrpcMethod::new("cognate.v1.Operator", "ListCases"));
-            self.inner.server_streaming(req, path, codec).await
         }
         /// The query and all answers as one JSON object.
         pub async fn export_case(
             &mut self,
-            request: impl tonic::IntoRequest<super::ExportCaseRequest>,
-        ) -> std::result::Result<
-            tonic::Response<tonic::codec::Streaming<super::ExportCaseResponse>>,
-            tonic::Status,
+            request: impl IntoRequest<super::ExportCaseRequest>,
+        ) -> Result<
+            Response<crate::calls::Messages<super::ExportCaseResponse>>,
+            Status,
         > {
-            self.inner
-                .ready()
+            self.calls
+                .server_streaming(
+                    "/cognate.v1.Operator/ExportCase",
+                    request.into_request(),
+                )
                 .await
-                .map_err(|e| {
-                    tonic::Status::unknown(
-                        format!("Service was not ready: {}", e.into()),
-                    )
-                })?;
-            let codec = tonic_prost::ProstCodec::default();
-            let path = http::uri::PathAndQuery::from_static(
-                "/cognate.v1.Operator/ExportCase",
-            );
-            let mut req = request.into_request();
-            req.extensions_mut()
-                .insert(GrpcMethod::new("cognate.v1.Operator", "ExportCase"));
-            self.inner.server_streaming(req, path, codec).await
         }
         /// --- The coordinator itself
         pub async fn show_coordinator(
             &mut self,
-            request: impl tonic::IntoRequest<super::ShowCoordinatorRequest>,
-        ) -> std::result::Result<
-            tonic::Response<super::CoordinatorState>,
-            tonic::Status,
-        > {
-            self.inner
-                .ready()
+            request: impl IntoRequest<super::ShowCoordinatorRequest>,
+        ) -> Result<Response<super::CoordinatorState>, Status> {
+            self.calls
+                .unary("/cognate.v1.Operator/ShowCoordinator", request.into_request())
                 .await
-                .map_err(|e| {
-                    tonic::Status::unknown(
-                        format!("Service was not ready: {}", e.into()),
-                    )
-                })?;
-            let codec = tonic_prost::ProstCodec::default();
-            let path = http::uri::PathAndQuery::from_static(
-                "/cognate.v1.Operator/ShowCoordinator",
-            );
-            let mut req = request.into_request();
-            req.extensions_mut()
-                .insert(GrpcMethod::new("cognate.v1.Operator", "ShowCoordinator"));
-            self.inner.unary(req, path, codec).await
         }
         /// --- The pages
         /// A one-time address for the browser of the caller, or a credential for programs.
         pub async fn login(
             &mut self,
-            request: impl tonic::IntoRequest<super::LoginRequest>,
-        ) -> std::result::Result<tonic::Response<super::LoginResponse>, tonic::Status> {
-            self.inner
-                .ready()
-                .await
-                .map_err(|e| {
-                    tonic::Status::unknown(
-                        format!("Service was not ready: {}", e.into()),
-                    )
-                })?;
-            let codec = tonic_prost::ProstCodec::default();
-            let path = http::uri::PathAndQuery::from_static(
-                "/cognate.v1.Operator/Login",
-            );
-            let mut req = request.into_request();
-            req.extensions_mut().insert(GrpcMethod::new("cognate.v1.Operator", "Login"));
-            self.inner.unary(req, path, codec).await
+            request: impl IntoRequest<super::LoginRequest>,
+        ) -> Result<Response<super::LoginResponse>, Status> {
+            self.calls.unary("/cognate.v1.Operator/Login", request.into_request()).await
         }
         /// Events, newest first.
         pub async fn list_events(
             &mut self,
-            request: impl tonic::IntoRequest<super::ListEventsRequest>,
-        ) -> std::result::Result<
-            tonic::Response<super::ListEventsResponse>,
-            tonic::Status,
-        > {
-            self.inner
-                .ready()
+            request: impl IntoRequest<super::ListEventsRequest>,
+        ) -> Result<Response<super::ListEventsResponse>, Status> {
+            self.calls
+                .unary("/cognate.v1.Operator/ListEvents", request.into_request())
                 .await
-                .map_err(|e| {
-                    tonic::Status::unknown(
-                        format!("Service was not ready: {}", e.into()),
-                    )
-                })?;
-            let codec = tonic_prost::ProstCodec::default();
-            let path = http::uri::PathAndQuery::from_static(
-                "/cognate.v1.Operator/ListEvents",
-            );
-            let mut req = request.into_request();
-            req.extensions_mut()
-                .insert(GrpcMethod::new("cognate.v1.Operator", "ListEvents"));
-            self.inner.unary(req, path, codec).await
         }
     }
 }
-/// Generated server implementations.
+/// The service `Operator`.
 pub mod operator_server {
-    #![allow(
-        unused_variables,
-        dead_code,
-        missing_docs,
-        clippy::wildcard_imports,
-        clippy::let_unit_value,
-    )]
-    use tonic::codegen::*;
-    /// Generated trait containing gRPC methods that should be implemented for use with OperatorServer.
+    use crate::calls::server::{Answering, Incoming, unknown_method};
+    use std::sync::Arc;
+    use std::task::{Context, Poll};
+    use tonic::codegen::{async_trait, http};
+    use tonic::{Request, Response, Status};
     #[async_trait]
-    pub trait Operator: std::marker::Send + std::marker::Sync + 'static {
+    pub trait Operator: Send + Sync + 'static {
         /// --- The registry
         async fn invite(
             &self,
-            request: tonic::Request<super::InviteRequest>,
-        ) -> std::result::Result<tonic::Response<super::InviteResponse>, tonic::Status>;
+            request: Request<super::InviteRequest>,
+        ) -> Result<Response<super::InviteResponse>, Status>;
         async fn list_members(
             &self,
-            request: tonic::Request<super::ListMembersRequest>,
-        ) -> std::result::Result<
-            tonic::Response<super::ListMembersResponse>,
-            tonic::Status,
-        >;
+            request: Request<super::ListMembersRequest>,
+        ) -> Result<Response<super::ListMembersResponse>, Status>;
         /// Says what a party is called in full, for people.
         async fn name_party(
             &self,
-            request: tonic::Request<super::NamePartyRequest>,
-        ) -> std::result::Result<
-            tonic::Response<super::NamePartyResponse>,
-            tonic::Status,
-        >;
+            request: Request<super::NamePartyRequest>,
+        ) -> Result<Response<super::NamePartyResponse>, Status>;
         async fn revoke(
             &self,
-            request: tonic::Request<super::RevokeRequest>,
-        ) -> std::result::Result<tonic::Response<super::RevokeResponse>, tonic::Status>;
+            request: Request<super::RevokeRequest>,
+        ) -> Result<Response<super::RevokeResponse>, Status>;
         /// Erases everything that a site sent, and counts it.
         async fn forget_site(
             &self,
-            request: tonic::Request<super::ForgetSiteRequest>,
-        ) -> std::result::Result<
-            tonic::Response<super::ForgetSiteResponse>,
-            tonic::Status,
-        >;
+            request: Request<super::ForgetSiteRequest>,
+        ) -> Result<Response<super::ForgetSiteResponse>, Status>;
         async fn list_repositories(
             &self,
-            request: tonic::Request<super::ListRepositoriesRequest>,
-        ) -> std::result::Result<
-            tonic::Response<super::ListRepositoriesResponse>,
-            tonic::Status,
-        >;
+            request: Request<super::ListRepositoriesRequest>,
+        ) -> Result<Response<super::ListRepositoriesResponse>, Status>;
         /// --- Scans
         /// Estimates the bytes that each site will read and send.
         async fn estimate_scan(
             &self,
-            request: tonic::Request<super::EstimateScanRequest>,
-        ) -> std::result::Result<
-            tonic::Response<super::EstimateScanResponse>,
-            tonic::Status,
-        >;
+            request: Request<super::EstimateScanRequest>,
+        ) -> Result<Response<super::EstimateScanResponse>, Status>;
         /// Launches a scan under an id that the caller made. A repeated call has no further effect.
         async fn launch_scan(
             &self,
-            request: tonic::Request<super::LaunchScanRequest>,
-        ) -> std::result::Result<
-            tonic::Response<super::LaunchScanResponse>,
-            tonic::Status,
-        >;
+            request: Request<super::LaunchScanRequest>,
+        ) -> Result<Response<super::LaunchScanResponse>, Status>;
         async fn rename_scan(
             &self,
-            request: tonic::Request<super::RenameScanRequest>,
-        ) -> std::result::Result<
-            tonic::Response<super::RenameScanResponse>,
-            tonic::Status,
-        >;
+            request: Request<super::RenameScanRequest>,
+        ) -> Result<Response<super::RenameScanResponse>, Status>;
         async fn list_scans(
             &self,
-            request: tonic::Request<super::ListScansRequest>,
-        ) -> std::result::Result<
-            tonic::Response<super::ListScansResponse>,
-            tonic::Status,
-        >;
+            request: Request<super::ListScansRequest>,
+        ) -> Result<Response<super::ListScansResponse>, Status>;
         async fn show_scan(
             &self,
-            request: tonic::Request<super::ShowScanRequest>,
-        ) -> std::result::Result<tonic::Response<super::ScanState>, tonic::Status>;
-        /// Server streaming response type for the WatchScan method.
+            request: Request<super::ShowScanRequest>,
+        ) -> Result<Response<super::ScanState>, Status>;
         type WatchScanStream: tonic::codegen::tokio_stream::Stream<
-                Item = std::result::Result<super::ScanState, tonic::Status>,
+                Item = Result<super::ScanState, Status>,
             >
-            + std::marker::Send
+            + Send
             + 'static;
         /// The state of a scan now and after every change, until it has ended.
         async fn watch_scan(
             &self,
-            request: tonic::Request<super::ShowScanRequest>,
-        ) -> std::result::Result<tonic::Response<Self::WatchScanStream>, tonic::Status>;
+            request: Request<super::ShowScanRequest>,
+        ) -> Result<Response<Self::WatchScanStream>, Status>;
         async fn cancel_scan(
             &self,
-            request: tonic::Request<super::CancelScanRequest>,
-        ) -> std::result::Result<
-            tonic::Response<super::CancelScanResponse>,
-            tonic::Status,
-        >;
+            request: Request<super::CancelScanRequest>,
+        ) -> Result<Response<super::CancelScanResponse>, Status>;
         async fn delete_scan(
             &self,
-            request: tonic::Request<super::DeleteScanRequest>,
-        ) -> std::result::Result<
-            tonic::Response<super::DeleteScanResponse>,
-            tonic::Status,
-        >;
-        /// Server streaming response type for the FetchResult method.
+            request: Request<super::DeleteScanRequest>,
+        ) -> Result<Response<super::DeleteScanResponse>, Status>;
         type FetchResultStream: tonic::codegen::tokio_stream::Stream<
-                Item = std::result::Result<super::FetchResultResponse, tonic::Status>,
+                Item = Result<super::FetchResultResponse, Status>,
             >
-            + std::marker::Send
+            + Send
             + 'static;
         /// The file of a result, in pieces.
         async fn fetch_result(
             &self,
-            request: tonic::Request<super::FetchResultRequest>,
-        ) -> std::result::Result<
-            tonic::Response<Self::FetchResultStream>,
-            tonic::Status,
-        >;
-        /// Server streaming response type for the Audit method.
+            request: Request<super::FetchResultRequest>,
+        ) -> Result<Response<Self::FetchResultStream>, Status>;
         type AuditStream: tonic::codegen::tokio_stream::Stream<
-                Item = std::result::Result<super::AuditResponse, tonic::Status>,
+                Item = Result<super::AuditResponse, Status>,
             >
-            + std::marker::Send
+            + Send
             + 'static;
         /// The auditor's report of a result, signed with the key of the federation's authority.
         async fn audit(
             &self,
-            request: tonic::Request<super::AuditRequest>,
-        ) -> std::result::Result<tonic::Response<Self::AuditStream>, tonic::Status>;
+            request: Request<super::AuditRequest>,
+        ) -> Result<Response<Self::AuditStream>, Status>;
         /// The places of the bytes that two documents share.
         async fn explain(
             &self,
-            request: tonic::Request<super::ExplainRequest>,
-        ) -> std::result::Result<tonic::Response<super::ExplainResponse>, tonic::Status>;
+            request: Request<super::ExplainRequest>,
+        ) -> Result<Response<super::ExplainResponse>, Status>;
         /// --- Profiles and schedules
         async fn put_profile(
             &self,
-            request: tonic::Request<super::PutProfileRequest>,
-        ) -> std::result::Result<
-            tonic::Response<super::PutProfileResponse>,
-            tonic::Status,
-        >;
+            request: Request<super::PutProfileRequest>,
+        ) -> Result<Response<super::PutProfileResponse>, Status>;
         async fn list_profiles(
             &self,
-            request: tonic::Request<super::ListProfilesRequest>,
-        ) -> std::result::Result<
-            tonic::Response<super::ListProfilesResponse>,
-            tonic::Status,
-        >;
+            request: Request<super::ListProfilesRequest>,
+        ) -> Result<Response<super::ListProfilesResponse>, Status>;
         async fn remove_profile(
             &self,
-            request: tonic::Request<super::RemoveProfileRequest>,
-        ) -> std::result::Result<
-            tonic::Response<super::RemoveProfileResponse>,
-            tonic::Status,
-        >;
+            request: Request<super::RemoveProfileRequest>,
+        ) -> Result<Response<super::RemoveProfileResponse>, Status>;
         async fn put_schedule(
             &self,
-            request: tonic::Request<super::PutScheduleRequest>,
-        ) -> std::result::Result<
-            tonic::Response<super::PutScheduleResponse>,
-            tonic::Status,
-        >;
+            request: Request<super::PutScheduleRequest>,
+        ) -> Result<Response<super::PutScheduleResponse>, Status>;
         async fn list_schedules(
             &self,
-            request: tonic::Request<super::ListSchedulesRequest>,
-        ) -> std::result::Result<
-            tonic::Response<super::ListSchedulesResponse>,
-            tonic::Status,
-        >;
+            request: Request<super::ListSchedulesRequest>,
+        ) -> Result<Response<super::ListSchedulesResponse>, Status>;
         async fn remove_schedule(
             &self,
-            request: tonic::Request<super::RemoveScheduleRequest>,
-        ) -> std::result::Result<
-            tonic::Response<super::RemoveScheduleResponse>,
-            tonic::Status,
-        >;
+            request: Request<super::RemoveScheduleRequest>,
+        ) -> Result<Response<super::RemoveScheduleResponse>, Status>;
         /// --- Templates: tags that later analyses set aside
         /// Marks tags, or those that the members of a cluster have in common. A repeated call has no further effect.
         async fn mark_template(
             &self,
-            request: tonic::Request<super::MarkTemplateRequest>,
-        ) -> std::result::Result<tonic::Response<super::Template>, tonic::Status>;
+            request: Request<super::MarkTemplateRequest>,
+        ) -> Result<Response<super::Template>, Status>;
         async fn unmark_template(
             &self,
-            request: tonic::Request<super::UnmarkTemplateRequest>,
-        ) -> std::result::Result<
-            tonic::Response<super::UnmarkTemplateResponse>,
-            tonic::Status,
-        >;
-        /// Server streaming response type for the ListTemplates method.
+            request: Request<super::UnmarkTemplateRequest>,
+        ) -> Result<Response<super::UnmarkTemplateResponse>, Status>;
         type ListTemplatesStream: tonic::codegen::tokio_stream::Stream<
-                Item = std::result::Result<super::Template, tonic::Status>,
+                Item = Result<super::Template, Status>,
             >
-            + std::marker::Send
+            + Send
             + 'static;
         async fn list_templates(
             &self,
-            request: tonic::Request<super::ListTemplatesRequest>,
-        ) -> std::result::Result<
-            tonic::Response<Self::ListTemplatesStream>,
-            tonic::Status,
-        >;
-        /// Server streaming response type for the SuggestTemplates method.
+            request: Request<super::ListTemplatesRequest>,
+        ) -> Result<Response<Self::ListTemplatesStream>, Status>;
         type SuggestTemplatesStream: tonic::codegen::tokio_stream::Stream<
-                Item = std::result::Result<
-                    super::SuggestTemplatesResponse,
-                    tonic::Status,
-                >,
+                Item = Result<super::SuggestTemplatesResponse, Status>,
             >
-            + std::marker::Send
+            + Send
             + 'static;
         /// Suggests templates on which clusters rest: analyses all indexes, and marks nothing.
         async fn suggest_templates(
             &self,
-            request: tonic::Request<super::SuggestTemplatesRequest>,
-        ) -> std::result::Result<
-            tonic::Response<Self::SuggestTemplatesStream>,
-            tonic::Status,
-        >;
+            request: Request<super::SuggestTemplatesRequest>,
+        ) -> Result<Response<Self::SuggestTemplatesStream>, Status>;
         /// --- Verdicts: decisions of people about findings
         async fn set_verdicts(
             &self,
-            request: tonic::Request<super::SetVerdictsRequest>,
-        ) -> std::result::Result<
-            tonic::Response<super::SetVerdictsResponse>,
-            tonic::Status,
-        >;
+            request: Request<super::SetVerdictsRequest>,
+        ) -> Result<Response<super::SetVerdictsResponse>, Status>;
         async fn undo_verdicts(
             &self,
-            request: tonic::Request<super::UndoVerdictsRequest>,
-        ) -> std::result::Result<
-            tonic::Response<super::UndoVerdictsResponse>,
-            tonic::Status,
-        >;
-        /// Server streaming response type for the ListVerdicts method.
+            request: Request<super::UndoVerdictsRequest>,
+        ) -> Result<Response<super::UndoVerdictsResponse>, Status>;
         type ListVerdictsStream: tonic::codegen::tokio_stream::Stream<
-                Item = std::result::Result<super::VerdictState, tonic::Status>,
+                Item = Result<super::VerdictState, Status>,
             >
-            + std::marker::Send
+            + Send
             + 'static;
         async fn list_verdicts(
             &self,
-            request: tonic::Request<super::ListVerdictsRequest>,
-        ) -> std::result::Result<
-            tonic::Response<Self::ListVerdictsStream>,
-            tonic::Status,
-        >;
-        /// Server streaming response type for the ListVerdictActions method.
+            request: Request<super::ListVerdictsRequest>,
+        ) -> Result<Response<Self::ListVerdictsStream>, Status>;
         type ListVerdictActionsStream: tonic::codegen::tokio_stream::Stream<
-                Item = std::result::Result<super::VerdictAction, tonic::Status>,
+                Item = Result<super::VerdictAction, Status>,
             >
-            + std::marker::Send
+            + Send
             + 'static;
         /// Decisions and their undoing, latest first.
         async fn list_verdict_actions(
             &self,
-            request: tonic::Request<super::ListVerdictActionsRequest>,
-        ) -> std::result::Result<
-            tonic::Response<Self::ListVerdictActionsStream>,
-            tonic::Status,
-        >;
+            request: Request<super::ListVerdictActionsRequest>,
+        ) -> Result<Response<Self::ListVerdictActionsStream>, Status>;
         /// How far the review of a scan is, with the precision that blind samples show.
         async fn show_review(
             &self,
-            request: tonic::Request<super::ShowReviewRequest>,
-        ) -> std::result::Result<
-            tonic::Response<super::ShowReviewResponse>,
-            tonic::Status,
-        >;
-        /// Server streaming response type for the Find method.
+            request: Request<super::ShowReviewRequest>,
+        ) -> Result<Response<super::ShowReviewResponse>, Status>;
         type FindStream: tonic::codegen::tokio_stream::Stream<
-                Item = std::result::Result<super::FindResponse, tonic::Status>,
+                Item = Result<super::FindResponse, Status>,
             >
-            + std::marker::Send
+            + Send
             + 'static;
         /// --- Find
         /// Finds copies, versions and parts of documents: the caller sends their fingerprints, and receives coverage and matches.
         async fn find(
             &self,
-            request: tonic::Request<tonic::Streaming<super::FindRequest>>,
-        ) -> std::result::Result<tonic::Response<Self::FindStream>, tonic::Status>;
-        /// Server streaming response type for the FindHashes method.
+            request: Request<crate::calls::Messages<super::FindRequest>>,
+        ) -> Result<Response<Self::FindStream>, Status>;
         type FindHashesStream: tonic::codegen::tokio_stream::Stream<
-                Item = std::result::Result<super::FindHashesResponse, tonic::Status>,
+                Item = Result<super::FindHashesResponse, Status>,
             >
-            + std::marker::Send
+            + Send
             + 'static;
         /// Finds files by their hashes, at the sites that keep hashes of their files.
         async fn find_hashes(
             &self,
-            request: tonic::Request<tonic::Streaming<super::FindHashesRequest>>,
-        ) -> std::result::Result<tonic::Response<Self::FindHashesStream>, tonic::Status>;
+            request: Request<crate::calls::Messages<super::FindHashesRequest>>,
+        ) -> Result<Response<Self::FindHashesStream>, Status>;
         /// Stores a query that runs again after each seal of an index.
         async fn put_watch(
             &self,
-            request: tonic::Request<super::PutWatchRequest>,
-        ) -> std::result::Result<
-            tonic::Response<super::PutWatchResponse>,
-            tonic::Status,
-        >;
-        /// Server streaming response type for the ListWatches method.
+            request: Request<super::PutWatchRequest>,
+        ) -> Result<Response<super::PutWatchResponse>, Status>;
         type ListWatchesStream: tonic::codegen::tokio_stream::Stream<
-                Item = std::result::Result<super::WatchState, tonic::Status>,
+                Item = Result<super::WatchState, Status>,
             >
-            + std::marker::Send
+            + Send
             + 'static;
         async fn list_watches(
             &self,
-            request: tonic::Request<super::ListWatchesRequest>,
-        ) -> std::result::Result<
-            tonic::Response<Self::ListWatchesStream>,
-            tonic::Status,
-        >;
+            request: Request<super::ListWatchesRequest>,
+        ) -> Result<Response<Self::ListWatchesStream>, Status>;
         async fn remove_watch(
             &self,
-            request: tonic::Request<super::RemoveWatchRequest>,
-        ) -> std::result::Result<
-            tonic::Response<super::RemoveWatchResponse>,
-            tonic::Status,
-        >;
+            request: Request<super::RemoveWatchRequest>,
+        ) -> Result<Response<super::RemoveWatchResponse>, Status>;
         /// Opens a case with a query and its first answer, or runs the query again. Both return the case, without features.
         async fn open_case(
             &self,
-            request: tonic::Request<super::OpenCaseRequest>,
-        ) -> std::result::Result<tonic::Response<super::Case>, tonic::Status>;
+            request: Request<super::OpenCaseRequest>,
+        ) -> Result<Response<super::Case>, Status>;
         async fn check_case(
             &self,
-            request: tonic::Request<super::CheckCaseRequest>,
-        ) -> std::result::Result<tonic::Response<super::Case>, tonic::Status>;
-        /// Server streaming response type for the ListCases method.
+            request: Request<super::CheckCaseRequest>,
+        ) -> Result<Response<super::Case>, Status>;
         type ListCasesStream: tonic::codegen::tokio_stream::Stream<
-                Item = std::result::Result<super::Case, tonic::Status>,
+                Item = Result<super::Case, Status>,
             >
-            + std::marker::Send
+            + Send
             + 'static;
         async fn list_cases(
             &self,
-            request: tonic::Request<super::ListCasesRequest>,
-        ) -> std::result::Result<tonic::Response<Self::ListCasesStream>, tonic::Status>;
-        /// Server streaming response type for the ExportCase method.
+            request: Request<super::ListCasesRequest>,
+        ) -> Result<Response<Self::ListCasesStream>, Status>;
         type ExportCaseStream: tonic::codegen::tokio_stream::Stream<
-                Item = std::result::Result<super::ExportCaseResponse, tonic::Status>,
+                Item = Result<super::ExportCaseResponse, Status>,
             >
-            + std::marker::Send
+            + Send
             + 'static;
         /// The query and all answers as one JSON object.
         async fn export_case(
             &self,
-            request: tonic::Request<super::ExportCaseRequest>,
-        ) -> std::result::Result<tonic::Response<Self::ExportCaseStream>, tonic::Status>;
+            request: Request<super::ExportCaseRequest>,
+        ) -> Result<Response<Self::ExportCaseStream>, Status>;
         /// --- The coordinator itself
         async fn show_coordinator(
             &self,
-            request: tonic::Request<super::ShowCoordinatorRequest>,
-        ) -> std::result::Result<
-            tonic::Response<super::CoordinatorState>,
-            tonic::Status,
-        >;
+            request: Request<super::ShowCoordinatorRequest>,
+        ) -> Result<Response<super::CoordinatorState>, Status>;
         /// --- The pages
         /// A one-time address for the browser of the caller, or a credential for programs.
         async fn login(
             &self,
-            request: tonic::Request<super::LoginRequest>,
-        ) -> std::result::Result<tonic::Response<super::LoginResponse>, tonic::Status>;
+            request: Request<super::LoginRequest>,
+        ) -> Result<Response<super::LoginResponse>, Status>;
         /// Events, newest first.
         async fn list_events(
             &self,
-            request: tonic::Request<super::ListEventsRequest>,
-        ) -> std::result::Result<
-            tonic::Response<super::ListEventsResponse>,
-            tonic::Status,
-        >;
+            request: Request<super::ListEventsRequest>,
+        ) -> Result<Response<super::ListEventsResponse>, Status>;
     }
+    /// Serves the calls of the service over HTTP.
     #[derive(Debug)]
     pub struct OperatorServer<T> {
-        inner: Arc<T>,
-        accept_compression_encodings: EnabledCompressionEncodings,
-        send_compression_encodings: EnabledCompressionEncodings,
-        max_decoding_message_size: Option<usize>,
-        max_encoding_message_size: Option<usize>,
+        service: Arc<T>,
+        message_bytes_max: usize,
     }
     impl<T> OperatorServer<T> {
-        pub fn new(inner: T) -> Self {
-            Self::from_arc(Arc::new(inner))
-        }
-        pub fn from_arc(inner: Arc<T>) -> Self {
-            Self {
-                inner,
-                accept_compression_encodings: Default::default(),
-                send_compression_encodings: Default::default(),
-                max_decoding_message_size: None,
-                max_encoding_message_size: None,
-            }
-        }
-        pub fn with_interceptor<F>(
-            inner: T,
-            interceptor: F,
-        ) -> InterceptedService<Self, F>
-        where
-            F: tonic::service::Interceptor,
-        {
-            InterceptedService::new(Self::new(inner), interceptor)
-        }
-        /// Enable decompressing requests with the given encoding.
-        #[must_use]
-        pub fn accept_compressed(mut self, encoding: CompressionEncoding) -> Self {
-            self.accept_compression_encodings.enable(encoding);
-            self
-        }
-        /// Compress responses with the given encoding, if the client supports it.
-        #[must_use]
-        pub fn send_compressed(mut self, encoding: CompressionEncoding) -> Self {
-            self.send_compression_encodings.enable(encoding);
-            self
-        }
-        /// Limits the maximum size of a decoded message.
-        ///
-        /// Default: `4MB`
-        #[must_use]
-        pub fn max_decoding_message_size(mut self, limit: usize) -> Self {
-            self.max_decoding_message_size = Some(limit);
-            self
-        }
-        /// Limits the maximum size of an encoded message.
-        ///
-        /// Default: `usize::MAX`
-        #[must_use]
-        pub fn max_encoding_message_size(mut self, limit: usize) -> Self {
-            self.max_encoding_message_size = Some(limit);
-            self
-        }
-    }
-    impl<T, B> tonic::codegen::Service<http::Request<B>> for OperatorServer<T>
-    where
-        T: Operator,
-        B: Body + std::marker::Send + 'static,
-        B::Error: Into<StdError> + std::marker::Send + 'static,
-    {
-        type Response = http::Response<tonic::body::Body>;
-        type Error = std::convert::Infallible;
-        type Future = BoxFuture<Self::Response, Self::Error>;
-        fn poll_ready(
-            &mut self,
-            _cx: &mut Context<'_>,
-        ) -> Poll<std::result::Result<(), Self::Error>> {
-            Poll::Ready(Ok(()))
-        }
-        fn call(&mut self, req: http::Request<B>) -> Self::Future {
-            match req.uri().path() {
-                "/cognate.v1.Operator/Invite" => {
-                    #[allow(non_camel_case_types)]
-                    struct InviteSvc<T: Operator>(pub Arc<T>);
-                    impl<T: Operator> tonic::server::UnaryService<super::InviteRequest>
-                    for InviteSvc<T> {
-                        type Response = super::InviteResponse;
-                        type Future = BoxFuture<
-                            tonic::Response<Self::Response>,
-                            tonic::Status,
-                        >;
-                        fn call(
-                            &mut self,
-                            request: tonic::Request<super::InviteRequest>,
-                        ) -> Self::Future {
-                            let inner = Arc::clone(&self.0);
-                            let fut = async move {
-                                <T as Operator>::invite(&inner, request).await
-                            };
-                            Box::pin(fut)
-                        }
-                    }
-                    let accept_compression_encodings = self.accept_compression_encodings;
-                    let send_compression_encodings = self.send_compression_encodings;
-                    let max_decoding_message_size = self.max_decoding_message_size;
-                    let max_encoding_message_size = self.max_encoding_message_size;
-                    let inner = self.inner.clone();
-                    let fut = async move {
-                        let method = InviteSvc(inner);
-                        let codec = tonic_prost::ProstCodec::default();
-                        let mut grpc = tonic::server::Grpc::new(codec)
-                            .apply_compression_config(
-                                accept_compression_encodings,
-                                send_compression_encodings,
-                            )
-                            .apply_max_message_size_config(
-                                max_decoding_message_size,
-                                max_encoding_message_size,
-                            );
-                        let res = grpc.unary(method, req).await;
-                        Ok(res)
-                    };
-                    Box::pin(fut)
-                }
-                "/cognate.v1.Operator/ListMembers" => {
-                    #[allow(non_camel_case_types)]
-                    struct ListMembersSvc<T: Operator>(pub Arc<T>);
-                    impl<
-                        T: Operator,
-                    > tonic::server::UnaryService<super::ListMembersRequest>
-                    for ListMembersSvc<T> {
-                        type Response = super::ListMembersResponse;
-                        type Future = BoxFuture<
-                            tonic::Response<Self::Response>,
-                            tonic::Status,
-                        >;
-                        fn call(
-                            &mut self,
-                            request: tonic::Request<super::ListMembersRequest>,
-                        ) -> Self::Future {
-                            let inner = Arc::clone(&self.0);
-                            let fut = async move {
-                                <T as Operator>::list_members(&inner, request).await
-                            };
-                            Box::pin(fut)
-                        }
-                    }
-                    let accept_compression_encodings = self.accept_compression_encodings;
-                    let send_compression_encodings = self.send_compression_encodings;
-                    let max_decoding_message_size = self.max_decoding_message_size;
-                    let max_encoding_message_size = self.max_encoding_message_size;
-                    let inner = self.inner.clone();
-                    let fut = async move {
-                        let method = ListMembersSvc(inner);
-                        let codec = tonic_prost::ProstCodec::default();
-                        let mut grpc = tonic::server::Grpc::new(codec)
-                            .apply_compression_config(
-                                accept_compression_encodings,
-                                send_compression_encodings,
-                            )
-                            .apply_max_message_size_config(
-                                max_decoding_message_size,
-                                max_encoding_message_size,
-                            );
-                        let res = grpc.unary(method, req).await;
-                        Ok(res)
-                    };
-                    Box::pin(fut)
-                }
-                "/cognate.v1.Operator/NameParty" => {
-                    #[allow(non_camel_case_types)]
-                    struct NamePartySvc<T: Operator>(pub Arc<T>);
-                    impl<
-                        T: Operator,
-                    > tonic::server::UnaryService<super::NamePartyRequest>
-                    for NamePartySvc<T> {
-                        type Response = super::NamePartyResponse;
-                        type Future = BoxFuture<
-                            tonic::Response<Self::Response>,
-                            tonic::Status,
-                        >;
-                        fn call(
-                            &mut self,
-                            request: tonic::Request<super::NamePartyRequest>,
-                        ) -> Self::Future {
-                            let inner = Arc::clone(&self.0);
-                            let fut = async move {
-                                <T as Operator>::name_party(&inner, request).await
-                            };
-                            Box::pin(fut)
-                        }
-                    }
-                    let accept_compression_encodings = self.accept_compression_encodings;
-                    let send_compression_encodings = self.send_compression_encodings;
-                    let max_decoding_message_size = self.max_decoding_message_size;
-                    let max_encoding_message_size = self.max_encoding_message_size;
-                    let inner = self.inner.clone();
-                    let fut = async move {
-                        let method = NamePartySvc(inner);
-                        let codec = tonic_prost::ProstCodec::default();
-                        let mut grpc = tonic::server::Grpc::new(codec)
-                            .apply_compression_config(
-                                accept_compression_encodings,
-                                send_compression_encodings,
-                            )
-                            .apply_max_message_size_config(
-                                max_decoding_message_size,
-                                max_encoding_message_size,
-                            );
-                        let res = grpc.unary(method, req).await;
-                        Ok(res)
-                    };
-                    Box::pin(fut)
-                }
-                "/cognate.v1.Operator/Revoke" => {
-                    #[allow(non_camel_case_types)]
-                    struct RevokeSvc<T: Operator>(pub Arc<T>);
-                    impl<T: Operator> tonic::server::UnaryService<super::RevokeRequest>
-                    for RevokeSvc<T> {
-                        type Response = super::RevokeResponse;
-                        type Future = BoxFuture<
-                            tonic::Response<Self::Response>,
-                            tonic::Status,
-                        >;
-                        fn call(
-                            &mut self,
-                            request: tonic::Request<super::RevokeRequest>,
-                        ) -> Self::Future {
-                            let inner = Arc::clone(&self.0);
-                            let fut = async move {
-                                <T as Operator>::revoke(&inner, request).await
-                            };
-                            Box::pin(fut)
-                        }
-                    }
-                    let accept_compression_encodings = self.accept_compression_encodings;
-                    let send_compression_encodings = self.send_compression_encodings;
-                    let max_decoding_message_size = self.max_decoding_message_size;
-                    let max_encoding_message_size = self.max_encoding_message_size;
-                    let inner = self.inner.clone();
-                    let fut = async move {
-                        let method = RevokeSvc(inner);
-                        let codec = tonic_prost::ProstCodec::default();
-                        let mut grpc = tonic::server::Grpc::new(codec)
-                            .apply_compression_config(
-                                accept_compression_encodings,
-                                send_compression_encodings,
-                            )
-                            .apply_max_message_size_config(
-                                max_decoding_message_size,
-                                max_encoding_message_size,
-                            );
-                        let res = grpc.unary(method, req).await;
-                        Ok(res)
-                    };
-                    Box::pin(fut)
-                }
-                "/cognate.v1.Operator/ForgetSite" => {
-                    #[allow(non_camel_case_types)]
-                    struct ForgetSiteSvc<T: Operator>(pub Arc<T>);
-                    impl<
-                        T: Operator,
-                    > tonic::server::UnaryService<super::ForgetSiteRequest>
-                    for ForgetSiteSvc<T> {
-                        type Response = super::ForgetSiteResponse;
-                        type Future = BoxFuture<
-                            tonic::Response<Self::Response>,
-                            tonic::Status,
-                        >;
-                        fn call(
-                            &mut self,
-                            request: tonic::Request<super::ForgetSiteRequest>,
-                        ) -> Self::Future {
-                            let inner = Arc::clone(&self.0);
-                            let fut = async move {
-                                <T as Operator>::forget_site(&inner, request).await
-                            };
-                            Box::pin(fut)
-                        }
-                    }
-                    let accept_compression_encodings = self.accept_compression_encodings;
-                    let send_compression_encodings = self.send_compression_encodings;
-                    let max_decoding_message_size = self.max_decoding_message_size;
-                    let max_encoding_message_size = self.max_encoding_message_size;
-                    let inner = self.inner.clone();
-                    let fut = async move {
-                        let method = ForgetSiteSvc(inner);
-                        let codec = tonic_prost::ProstCodec::default();
-                        let mut grpc = tonic::server::Grpc::new(codec)
-                            .apply_compression_config(
-                                accept_compression_encodings,
-                                send_compression_encodings,
-                            )
-                            .apply_max_message_size_config(
-                                max_decoding_message_size,
-                                max_encoding_message_size,
-                            );
-                        let res = grpc.unary(method, req).await;
-                        Ok(res)
-                    };
-                    Box::pin(fut)
-                }
-                "/cognate.v1.Operator/ListRepositories" => {
-                    #[allow(non_camel_case_types)]
-                    struct ListRepositoriesSvc<T: Operator>(pub Arc<T>);
-                    impl<
-                        T: Operator,
-                    > tonic::server::UnaryService<super::ListRepositoriesRequest>
-                    for ListRepositoriesSvc<T> {
-                        type Response = super::ListRepositoriesResponse;
-                        type Future = BoxFuture<
-                            tonic::Response<Self::Response>,
-                            tonic::Status,
-                        >;
-                        fn call(
-                            &mut self,
-                            request: tonic::Request<super::ListRepositoriesRequest>,
-                        ) -> Self::Future {
-                            let inner = Arc::clone(&self.0);
-                            let fut = async move {
-                                <T as Operator>::list_repositories(&inner, request).await
-                            };
-                            Box::pin(fut)
-                        }
-                    }
-                    let accept_compression_encodings = self.accept_compression_encodings;
-                    let send_compression_encodings = self.send_compression_encodings;
-                    let max_decoding_message_size = self.max_decoding_message_size;
-                    let max_encoding_message_size = self.max_encoding_message_size;
-                    let inner = self.inner.clone();
-                    let fut = async move {
-                        let method = ListRepositoriesSvc(inner);
-                        let codec = tonic_prost::ProstCodec::default();
-                        let mut grpc = tonic::server::Grpc::new(codec)
-                            .apply_compression_config(
-                                accept_compression_encodings,
-                                send_compression_encodings,
-                            )
-                            .apply_max_message_size_config(
-                                max_decoding_message_size,
-                                max_encoding_message_size,
-                            );
-                        let res = grpc.unary(method, req).await;
-                        Ok(res)
-                    };
-                    Box::pin(fut)
-                }
-                "/cognate.v1.Operator/EstimateScan" => {
-                    #[allow(non_camel_case_types)]
-                    struct EstimateScanSvc<T: Operator>(pub Arc<T>);
-                    impl<
-                        T: Operator,
-                    > tonic::server::UnaryService<super::EstimateScanRequest>
-                    for EstimateScanSvc<T> {
-                        type Response = super::EstimateScanResponse;
-                        type Future = BoxFuture<
-                            tonic::Response<Self::Response>,
-                            tonic::Status,
-                        >;
-                        fn call(
-                            &mut self,
-                            request: tonic::Request<super::EstimateScanRequest>,
-                        ) -> Self::Future {
-                            let inner = Arc::clone(&self.0);
-                            let fut = async move {
-                                <T as Operator>::estimate_scan(&inner, request).await
-                            };
-                            Box::pin(fut)
-                        }
-                    }
-                    let accept_compression_encodings = self.accept_compression_encodings;
-                    let send_compression_encodings = self.send_compression_encodings;
-                    let max_decoding_message_size = self.max_decoding_message_size;
-                    let max_encoding_message_size = self.max_encoding_message_size;
-                    let inner = self.inner.clone();
-                    let fut = async move {
-                        let method = EstimateScanSvc(inner);
-                        let codec = tonic_prost::ProstCodec::default();
-                        let mut grpc = tonic::server::Grpc::new(codec)
-                            .apply_compression_config(
-                                accept_compression_encodings,
-                                send_compression_encodings,
-                            )
-                            .apply_max_message_size_config(
-                                max_decoding_message_size,
-                                max_encoding_message_size,
-                            );
-                        let res = grpc.unary(method, req).await;
-                        Ok(res)
-                    };
-                    Box::pin(fut)
-                }
-                "/cognate.v1.Operator/LaunchScan" => {
-                    #[allow(non_camel_case_types)]
-                    struct LaunchScanSvc<T: Operator>(pub Arc<T>);
-                    impl<
-                        T: Operator,
-                    > tonic::server::UnaryService<super::LaunchScanRequest>
-                    for LaunchScanSvc<T> {
-                        type Response = super::LaunchScanResponse;
-                        type Future = BoxFuture<
-                            tonic::Response<Self::Response>,
-                            tonic::Status,
-                        >;
-                        fn call(
-                            &mut self,
-                            request: tonic::Request<super::LaunchScanRequest>,
-                        ) -> Self::Future {
-                            let inner = Arc::clone(&self.0);
-                            let fut = async move {
-                                <T as Operator>::launch_scan(&inner, request).await
-                            };
-                            Box::pin(fut)
-                        }
-                    }
-                    let accept_compression_encodings = self.accept_compression_encodings;
-                    let send_compression_encodings = self.send_compression_encodings;
-                    let max_decoding_message_size = self.max_decoding_message_size;
-                    let max_encoding_message_size = self.max_encoding_message_size;
-                    let inner = self.inner.clone();
-                    let fut = async move {
-                        let method = LaunchScanSvc(inner);
-                        let codec = tonic_prost::ProstCodec::default();
-                        let mut grpc = tonic::server::Grpc::new(codec)
-                            .apply_compression_config(
-                                accept_compression_encodings,
-                                send_compression_encodings,
-                            )
-                            .apply_max_message_size_config(
-                                max_decoding_message_size,
-                                max_encoding_message_size,
-                            );
-                        let res = grpc.unary(method, req).await;
-                        Ok(res)
-                    };
-                    Box::pin(fut)
-                }
-                "/cognate.v1.Operator/RenameScan" => {
-                    #[allow(non_camel_case_types)]
-                    struct RenameScanSvc<T: Operator>(pub Arc<T>);
-                    impl<
-                        T: Operator,
-                    > tonic::server::UnaryService<super::RenameScanRequest>
-                    for RenameScanSvc<T> {
-                        type Response = super::RenameScanResponse;
-                        type Future = BoxFuture<
-                            tonic::Response<Self::Response>,
-                            tonic::Status,
-                        >;
-                        fn call(
-                            &mut self,
-                            request: tonic::Request<super::RenameScanRequest>,
-                        ) -> Self::Future {
-                            let inner = Arc::clone(&self.0);
-                            let fut = async move {
-                                <T as Operator>::rename_scan(&inner, request).await
-                            };
-                            Box::pin(fut)
-                        }
-                    }
-                    let accept_compression_encodings = self.accept_compression_encodings;
-                    let send_compression_encodings = self.send_compression_encodings;
-                    let max_decoding_message_size = self.max_decoding_message_size;
-                    let max_encoding_message_size = self.max_encoding_message_size;
-                    let inner = self.inner.clone();
-                    let fut = async move {
-                        let method = RenameScanSvc(inner);
-                        let codec = tonic_prost::ProstCodec::default();
-                        let mut grpc = tonic::server::Grpc::new(codec)
-                            .apply_compression_config(
-                                accept_compression_encodings,
-                                send_compression_encodings,
-                            )
-                            .apply_max_message_size_config(
-                                max_decoding_message_size,
-                                max_encoding_message_size,
-                            );
-                        let res = grpc.unary(method, req).await;
-                        Ok(res)
-                    };
-                    Box::pin(fut)
-                }
-                "/cognate.v1.Operator/ListScans" => {
-                    #[allow(non_camel_case_types)]
-                    struct ListScansSvc<T: Operator>(pub Arc<T>);
-                    impl<
-                        T: Operator,
-                    > tonic::server::UnaryService<super::ListScansRequest>
-                    for ListScansSvc<T> {
-                        type Response = super::ListScansResponse;
-                        type Future = BoxFuture<
-                            tonic::Response<Self::Response>,
-                            tonic::Status,
-                        >;
-                        fn call(
-                            &mut self,
-                            request: tonic::Request<super::ListScansRequest>,
-                        ) -> Self::Future {
-                            let inner = Arc::clone(&self.0);
-                            let fut = async move {
-                                <T as Operator>::list_scans(&inner, request).await
-                            };
-                            Box::pin(fut)
-                        }
-                    }
-                    let accept_compression_encodings = self.accept_compression_encodings;
-                    let send_compression_encodings = self.send_compression_encodings;
-                    let max_decoding_message_size = self.max_decoding_message_size;
-                    let max_encoding_message_size = self.max_encoding_message_size;
-                    let inner = self.inner.clone();
-                    let fut = async move {
-                        let method = ListScansSvc(inner);
-                        let codec = tonic_prost::ProstCodec::default();
-                        let mut grpc = tonic::server::Grpc::new(codec)
-                            .apply_compression_config(
-                                accept_compression_encodings,
-                                send_compression_encodings,
-                            )
-                            .apply_max_message_size_config(
-                                max_decoding_message_size,
-                                max_encoding_message_size,
-                            );
-                        let res = grpc.unary(method, req).await;
-                        Ok(res)
-                    };
-                    Box::pin(fut)
-                }
-                "/cognate.v1.Operator/ShowScan" => {
-                    #[allow(non_camel_case_types)]
-                    struct ShowScanSvc<T: Operator>(pub Arc<T>);
-                    impl<T: Operator> tonic::server::UnaryService<super::ShowScanRequest>
-                    for ShowScanSvc<T> {
-                        type Response = super::ScanState;
-                        type Future = BoxFuture<
-                            tonic::Response<Self::Response>,
-                            tonic::Status,
-                        >;
-                        fn call(
-                            &mut self,
-                            request: tonic::Request<super::ShowScanRequest>,
-                        ) -> Self::Future {
-                            let inner = Arc::clone(&self.0);
-                            let fut = async move {
-                                <T as Operator>::show_scan(&inner, request).await
-                            };
-                            Box::pin(fut)
-                        }
-                    }
-                    let accept_compression_encodings = self.accept_compression_encodings;
-                    let send_compression_encodings = self.send_compression_encodings;
-                    let max_decoding_message_size = self.max_decoding_message_size;
-                    let max_encoding_message_size = self.max_encoding_message_size;
-                    let inner = self.inner.clone();
-                    let fut = async move {
-                        let method = ShowScanSvc(inner);
-                        let codec = tonic_prost::ProstCodec::default();
-                        let mut grpc = tonic::server::Grpc::new(codec)
-                            .apply_compression_config(
-                                accept_compression_encodings,
-                                send_compression_encodings,
-                            )
-                            .apply_max_message_size_config(
-                                max_decoding_message_size,
-                                max_encoding_message_size,
-                            );
-                        let res = grpc.unary(method, req).await;
-                        Ok(res)
-                    };
-                    Box::pin(fut)
-                }
-                "/cognate.v1.Operator/WatchScan" => {
-                    #[allow(non_camel_case_types)]
-                    struct WatchScanSvc<T: Operator>(pub Arc<T>);
-                    impl<
-                        T: Operator,
-                    > tonic::server::ServerStreamingService<super::ShowScanRequest>
-                    for WatchScanSvc<T> {
-                        type Response = super::ScanState;
-                        type ResponseStream = T::WatchScanStream;
-                        type Future = BoxFuture<
-                            tonic::Response<Self::ResponseStream>,
-                            tonic::Status,
-                        >;
-                        fn call(
-                            &mut self,
-                            request: tonic::Request<super::ShowScanRequest>,
-                        ) -> Self::Future {
-                            let inner = Arc::clone(&self.0);
-                            let fut = async move {
-                                <T as Operator>::watch_scan(&inner, request).await
-                            };
-                            Box::pin(fut)
-                        }
-                    }
-                    let accept_compression_encodings = self.accept_compression_encodings;
-                    let send_compression_encodings = self.send_compression_encodings;
-                    let max_decoding_message_size = self.max_decoding_message_size;
-                    let max_encoding_message_size = self.max_encoding_message_size;
-                    let inner = self.inner.clone();
-                    let fut = async move {
-                        let method = WatchScanSvc(inner);
-                        let codec = tonic_prost::ProstCodec::default();
-                        let mut grpc = tonic::server::Grpc::new(codec)
-                            .apply_compression_config(
-                                accept_compression_encodings,
-                                send_compression_encodings,
-                            )
-                            .apply_max_message_size_config(
-                                max_decoding_message_size,
-                                max_encoding_message_size,
-                            );
-                        let res = grpc.server_streaming(method, req).await;
-                        Ok(res)
-                    };
-                    Box::pin(fut)
-                }
-                "/cognate.v1.Operator/CancelScan" => {
-                    #[allow(non_camel_case_types)]
-                    struct CancelScanSvc<T: Operator>(pub Arc<T>);
-                    impl<
-                        T: Operator,
-                    > tonic::server::UnaryService<super::CancelScanRequest>
-                    for CancelScanSvc<T> {
-                        type Response = super::CancelScanResponse;
-                        type Future = BoxFuture<
-                            tonic::Response<Self::Response>,
-                            tonic::Status,
-                        >;
-                        fn call(
-                            &mut self,
-                            request: tonic::Request<super::CancelScanRequest>,
-                        ) -> Self::Future {
-                            let inner = Arc::clone(&self.0);
-                            let fut = async move {
-                                <T as Operator>::cancel_scan(&inner, request).await
-                            };
-                            Box::pin(fut)
-                        }
-                    }
-                    let accept_compression_encodings = self.accept_compression_encodings;
-                    let send_compression_encodings = self.send_compression_encodings;
-                    let max_decoding_message_size = self.max_decoding_message_size;
-                    let max_encoding_message_size = self.max_encoding_message_size;
-                    let inner = self.inner.clone();
-                    let fut = async move {
-                        let method = CancelScanSvc(inner);
-                        let codec = tonic_prost::ProstCodec::default();
-                        let mut grpc = tonic::server::Grpc::new(codec)
-                            .apply_compression_config(
-                                accept_compression_encodings,
-                                send_compression_encodings,
-                            )
-                            .apply_max_message_size_config(
-                                max_decoding_message_size,
-                                max_encoding_message_size,
-                            );
-                        let res = grpc.unary(method, req).await;
-                        Ok(res)
-                    };
-                    Box::pin(fut)
-                }
-                "/cognate.v1.Operator/DeleteScan" => {
-                    #[allow(non_camel_case_types)]
-                    struct DeleteScanSvc<T: Operator>(pub Arc<T>);
-                    impl<
-                        T: Operator,
-                    > tonic::server::UnaryService<super::DeleteScanRequest>
-                    for DeleteScanSvc<T> {
-                        type Response = super::DeleteScanResponse;
-                        type Future = BoxFuture<
-                            tonic::Response<Self::Response>,
-                            tonic::Status,
-                        >;
-                        fn call(
-                            &mut self,
-                            request: tonic::Request<super::DeleteScanRequest>,
-                        ) -> Self::Future {
-                            let inner = Arc::clone(&self.0);
-                            let fut = async move {
-                                <T as Operator>::delete_scan(&inner, request).await
-                            };
-                            Box::pin(fut)
-                        }
-                    }
-                    let accept_compression_encodings = self.accept_compression_encodings;
-                    let send_compression_encodings = self.send_compression_encodings;
-                    let max_decoding_message_size = self.max_decoding_message_size;
-                    let max_encoding_message_size = self.max_encoding_message_size;
-                    let inner = self.inner.clone();
-                    let fut = async move {
-                        let method = DeleteScanSvc(inner);
-                        let codec = tonic_prost::ProstCodec::default();
-                        let mut grpc = tonic::server::Grpc::new(codec)
-                            .apply_compression_config(
-                                accept_compression_encodings,
-                                send_compression_encodings,
-                            )
-                            .apply_max_message_size_config(
-                                max_decoding_message_size,
-                                max_encoding_message_size,
-                            );
-                        let res = grpc.unary(method, req).await;
-                        Ok(res)
-                    };
-                    Box::pin(fut)
-                }
-                "/cognate.v1.Operator/FetchResult" => {
-                    #[allow(non_camel_case_types)]
-                    struct FetchResultSvc<T: Operator>(pub Arc<T>);
-                    impl<
-                        T: Operator,
-                    > tonic::server::ServerStreamingService<super::FetchResultRequest>
-                    for FetchResultSvc<T> {
-                        type Response = super::FetchResultResponse;
-                        type ResponseStream = T::FetchResultStream;
-                        type Future = BoxFuture<
-                            tonic::Response<Self::ResponseStream>,
-                            tonic::Status,
-                        >;
-                        fn call(
-                            &mut self,
-                            request: tonic::Request<super::FetchResultRequest>,
-                        ) -> Self::Future {
-                            let inner = Arc::clone(&self.0);
-                            let fut = async move {
-                                <T as Operator>::fetch_result(&inner, request).await
-                            };
-                            Box::pin(fut)
-                        }
-                    }
-                    let accept_compression_encodings = self.accept_compression_encodings;
-                    let send_compression_encodings = self.send_compression_encodings;
-                    let max_decoding_message_size = self.max_decoding_message_size;
-                    let max_encoding_message_size = self.max_encoding_message_size;
-                    let inner = self.inner.clone();
-                    let fut = async move {
-                        let method = FetchResultSvc(inner);
-                        let codec = tonic_prost::ProstCodec::default();
-                        let mut grpc = tonic::server::Grpc::new(codec)
-                            .apply_compression_config(
-                                accept_compression_encodings,
-                                send_compression_encodings,
-                            )
-                            .apply_max_message_size_config(
-                                max_decoding_message_size,
-                                max_encoding_message_size,
-                            );
-                        let res = grpc.server_streaming(method, req).await;
-                        Ok(res)
-                    };
-                    Box::pin(fut)
-                }
-                "/cognate.v1.Operator/Audit" => {
-                    #[allow(non_camel_case_types)]
-                    struct AuditSvc<T: Operator>(pub Arc<T>);
-                    impl<
-                        T: Operator,
-                    > tonic::server::ServerStreamingService<super::AuditRequest>
-                    for AuditSvc<T> {
-                        type Response = super::AuditResponse;
-                        type ResponseStream = T::AuditStream;
-                        type Future = BoxFuture<
-                            tonic::Response<Self::ResponseStream>,
-                            tonic::Status,
-                        >;
-                        fn call(
-                            &mut self,
-                            request: tonic::Request<super::AuditRequest>,
-                        ) -> Self::Future {
-                            let inner = Arc::clone(&self.0);
-                            let fut = async move {
-                                <T as Operator>::audit(&inner, request).await
-                            };
-                            Box::pin(fut)
-                        }
-                    }
-                    let accept_compression_encodings = self.accept_compression_encodings;
-                    let send_compression_encodings = self.send_compression_encodings;
-                    let max_decoding_message_size = self.max_decoding_message_size;
-                    let max_encoding_message_size = self.max_encoding_message_size;
-                    let inner = self.inner.clone();
-                    let fut = async move {
-                        let method = AuditSvc(inner);
-                        let codec = tonic_prost::ProstCodec::default();
-                        let mut grpc = tonic::server::Grpc::new(codec)
-                            .apply_compression_config(
-                                accept_compression_encodings,
-                                send_compression_encodings,
-                            )
-                            .apply_max_message_size_config(
-                                max_decoding_message_size,
-                                max_encoding_message_size,
-                            );
-                        let res = grpc.server_streaming(method, req).await;
-                        Ok(res)
-                    };
-                    Box::pin(fut)
-                }
-                "/cognate.v1.Operator/Explain" => {
-                    #[allow(non_camel_case_types)]
-                    struct ExplainSvc<T: Operator>(pub Arc<T>);
-                    impl<T: Operator> tonic::server::UnaryService<super::ExplainRequest>
-                    for ExplainSvc<T> {
-                        type Response = super::ExplainResponse;
-                        type Future = BoxFuture<
-                            tonic::Response<Self::Response>,
-                            tonic::Status,
-                        >;
-                        fn call(
-                            &mut self,
-                            request: tonic::Request<super::ExplainRequest>,
-                        ) -> Self::Future {
-                            let inner = Arc::clone(&self.0);
-                            let fut = async move {
-                                <T as Operator>::explain(&inner, request).await
-                            };
-                            Box::pin(fut)
-                        }
-                    }
-                    let accept_compression_encodings = self.accept_compression_encodings;
-                    let send_compression_encodings = self.send_compression_encodings;
-                    let max_decoding_message_size = self.max_decoding_message_size;
-                    let max_encoding_message_size = self.max_encoding_message_size;
-                    let inner = self.inner.clone();
-                    let fut = async move {
-                        let method = ExplainSvc(inner);
-                        let codec = tonic_prost::ProstCodec::default();
-                        let mut grpc = tonic::server::Grpc::new(codec)
-                            .apply_compression_config(
-                                accept_compression_encodings,
-                                send_compression_encodings,
-                            )
-                            .apply_max_message_size_config(
-                                max_decoding_message_size,
-                                max_encoding_message_size,
-                            );
-                        let res = grpc.unary(method, req).await;
-                        Ok(res)
-                    };
-                    Box::pin(fut)
-                }
-                "/cognate.v1.Operator/PutProfile" => {
-                    #[allow(non_camel_case_types)]
-                    struct PutProfileSvc<T: Operator>(pub Arc<T>);
-                    impl<
-                        T: Operator,
-                    > tonic::server::UnaryService<super::PutProfileRequest>
-                    for PutProfileSvc<T> {
-                        type Response = super::PutProfileResponse;
-                        type Future = BoxFuture<
-                            tonic::Response<Self::Response>,
-                            tonic::Status,
-                        >;
-                        fn call(
-                            &mut self,
-                            request: tonic::Request<super::PutProfileRequest>,
-                        ) -> Self::Future {
-                            let inner = Arc::clone(&self.0);
-                            let fut = async move {
-                                <T as Operator>::put_profile(&inner, request).await
-                            };
-                            Box::pin(fut)
-                        }
-                    }
-                    let accept_compression_encodings = self.accept_compression_encodings;
-                    let send_compression_encodings = self.send_compression_encodings;
-                    let max_decoding_message_size = self.max_decoding_message_size;
-                    let max_encoding_message_size = self.max_encoding_message_size;
-                    let inner = self.inner.clone();
-                    let fut = async move {
-                        let method = PutProfileSvc(inner);
-                        let codec = tonic_prost::ProstCodec::default();
-                        let mut grpc = tonic::server::Grpc::new(codec)
-                            .apply_compression_config(
-                                accept_compression_encodings,
-                                send_compression_encodings,
-                            )
-                            .apply_max_message_size_config(
-                                max_decoding_message_size,
-                                max_encoding_message_size,
-                            );
-                        let res = grpc.unary(method, req).await;
-                        Ok(res)
-                    };
-                    Box::pin(fut)
-                }
-                "/cognate.v1.Operator/ListProfiles" => {
-                    #[allow(non_camel_case_types)]
-                    struct ListProfilesSvc<T: Operator>(pub Arc<T>);
-                    impl<
-                        T: Operator,
-                    > tonic::server::UnaryService<super::ListProfilesRequest>
-                    for ListProfilesSvc<T> {
-                        type Response = super::ListProfilesResponse;
-                        type Future = BoxFuture<
-                            tonic::Response<Self::Response>,
-                            tonic::Status,
-                        >;
-                        fn call(
-                            &mut self,
-                            request: tonic::Request<super::ListProfilesRequest>,
-                        ) -> Self::Future {
-                            let inner = Arc::clone(&self.0);
-                            let fut = async move {
-                                <T as Operator>::list_profiles(&inner, request).await
-                            };
-                            Box::pin(fut)
-                        }
-                    }
-                    let accept_compression_encodings = self.accept_compression_encodings;
-                    let send_compression_encodings = self.send_compression_encodings;
-                    let max_decoding_message_size = self.max_decoding_message_size;
-                    let max_encoding_message_size = self.max_encoding_message_size;
-                    let inner = self.inner.clone();
-                    let fut = async move {
-                        let method = ListProfilesSvc(inner);
-                        let codec = tonic_prost::ProstCodec::default();
-                        let mut grpc = tonic::server::Grpc::new(codec)
-                            .apply_compression_config(
-                                accept_compression_encodings,
-                                send_compression_encodings,
-                            )
-                            .apply_max_message_size_config(
-                                max_decoding_message_size,
-                                max_encoding_message_size,
-                            );
-                        let res = grpc.unary(method, req).await;
-                        Ok(res)
-                    };
-                    Box::pin(fut)
-                }
-                "/cognate.v1.Operator/RemoveProfile" => {
-                    #[allow(non_camel_case_types)]
-                    struct RemoveProfileSvc<T: Operator>(pub Arc<T>);
-                    impl<
-                        T: Operator,
-                    > tonic::server::UnaryService<super::RemoveProfileRequest>
-                    for RemoveProfileSvc<T> {
-                        type Response = super::RemoveProfileResponse;
-                        type Future = BoxFuture<
-                            tonic::Response<Self::Response>,
-                            tonic::Status,
-                        >;
-                        fn call(
-                            &mut self,
-                            request: tonic::Request<super::RemoveProfileRequest>,
-                        ) -> Self::Future {
-                            let inner = Arc::clone(&self.0);
-                            let fut = async move {
-                                <T as Operator>::remove_profile(&inner, request).await
-                            };
-                            Box::pin(fut)
-                        }
-                    }
-                    let accept_compression_encodings = self.accept_compression_encodings;
-                    let send_compression_encodings = self.send_compression_encodings;
-                    let max_decoding_message_size = self.max_decoding_message_size;
-                    let max_encoding_message_size = self.max_encoding_message_size;
-                    let inner = self.inner.clone();
-                    let fut = async move {
-                        let method = RemoveProfileSvc(inner);
-                        let codec = tonic_prost::ProstCodec::default();
-                        let mut grpc = tonic::server::Grpc::new(codec)
-                            .apply_compression_config(
-                                accept_compression_encodings,
-                                send_compression_encodings,
-                            )
-                            .apply_max_message_size_config(
-                                max_decoding_message_size,
-                                max_encoding_message_size,
-                            );
-                        let res = grpc.unary(method, req).await;
-                        Ok(res)
-                    };
-                    Box::pin(fut)
-                }
-                "/cognate.v1.Operator/PutSchedule" => {
-                    #[allow(non_camel_case_types)]
-                    struct PutScheduleSvc<T: Operator>(pub Arc<T>);
-                    impl<
-                        T: Operator,
-                    > tonic::server::UnaryService<super::PutScheduleRequest>
-                    for PutScheduleSvc<T> {
-                        type Response = super::PutScheduleResponse;
-                        type Future = BoxFuture<
-                            tonic::Response<Self::Response>,
-                            tonic::Status,
-                        >;
-                        fn call(
-                            &mut self,
-                            request: tonic::Request<super::PutScheduleRequest>,
-                        ) -> Self::Future {
-                            let inner = Arc::clone(&self.0);
-                            let fut = async move {
-                                <T as Operator>::put_schedule(&inner, request).await
-                            };
-                            Box::pin(fut)
-                        }
-                    }
-                    let accept_compression_encodings = self.accept_compression_encodings;
-                    let send_compression_encodings = self.send_compression_encodings;
-                    let max_decoding_message_size = self.max_decoding_message_size;
-                    let max_encoding_message_size = self.max_encoding_message_size;
-                    let inner = self.inner.clone();
-                    let fut = async move {
-                        let method = PutScheduleSvc(inner);
-                        let codec = tonic_prost::ProstCodec::default();
-                        let mut grpc = tonic::server::Grpc::new(codec)
-                            .apply_compression_config(
-                                accept_compression_encodings,
-                                send_compression_encodings,
-                            )
-                            .apply_max_message_size_config(
-                                max_decoding_message_size,
-                                max_encoding_message_size,
-                            );
-                        let res = grpc.unary(method, req).await;
-                        Ok(res)
-                    };
-                    Box::pin(fut)
-                }
-                "/cognate.v1.Operator/ListSchedules" => {
-                    #[allow(non_camel_case_types)]
-                    struct ListSchedulesSvc<T: Operator>(pub Arc<T>);
-                    impl<
-                        T: Operator,
-                    > tonic::server::UnaryService<super::ListSchedulesRequest>
-                    for ListSchedulesSvc<T> {
-                        type Response = super::ListSchedulesResponse;
-                        type Future = BoxFuture<
-                            tonic::Response<Self::Response>,
-                            tonic::Status,
-                        >;
-                        fn call(
-                            &mut self,
-                            request: tonic::Request<super::ListSchedulesRequest>,
-                        ) -> Self::Future {
-                            let inner = Arc::clone(&self.0);
-                            let fut = async move {
-                                <T as Operator>::list_schedules(&inner, request).await
-                            };
-                            Box::pin(fut)
-                        }
-                    }
-                    let accept_compression_encodings = self.accept_compression_encodings;
-                    let send_compression_encodings = self.send_compression_encodings;
-                    let max_decoding_message_size = self.max_decoding_message_size;
-                    let max_encoding_message_size = self.max_encoding_message_size;
-                    let inner = self.inner.clone();
-                    let fut = async move {
-                        let method = ListSchedulesSvc(inner);
-                        let codec = tonic_prost::ProstCodec::default();
-                        let mut grpc = tonic::server::Grpc::new(codec)
-                            .apply_compression_config(
-                                accept_compression_encodings,
-                                send_compression_encodings,
-                            )
-                            .apply_max_message_size_config(
-                                max_decoding_message_size,
-                                max_encoding_message_size,
-                            );
-                        let res = grpc.unary(method, req).await;
-                        Ok(res)
-                    };
-                    Box::pin(fut)
-                }
-                "/cognate.v1.Operator/RemoveSchedule" => {
-                    #[allow(non_camel_case_types)]
-                    struct RemoveScheduleSvc<T: Operator>(pub Arc<T>);
-                    impl<
-                        T: Operator,
-                    > tonic::server::UnaryService<super::RemoveScheduleRequest>
-                    for RemoveScheduleSvc<T> {
-                        type Response = super::RemoveScheduleResponse;
-                        type Future = BoxFuture<
-                            tonic::Response<Self::Response>,
-                            tonic::Status,
-                        >;
-                        fn call(
-                            &mut self,
-                            request: tonic::Request<super::RemoveScheduleRequest>,
-                        ) -> Self::Future {
-                            let inner = Arc::clone(&self.0);
-                            let fut = async move {
-                                <T as Operator>::remove_schedule(&inner, request).await
-                            };
-                            Box::pin(fut)
-                        }
-                    }
-                    let accept_compression_encodings = self.accept_compression_encodings;
-                    let send_compression_encodings = self.send_compression_encodings;
-                    let max_decoding_message_size = self.max_decoding_message_size;
-                    let max_encoding_message_size = self.max_encoding_message_size;
-                    let inner = self.inner.clone();
-                    let fut = async move {
-                        let method = RemoveScheduleSvc(inner);
-                        let codec = tonic_prost::ProstCodec::default();
-                        let mut grpc = tonic::server::Grpc::new(codec)
-                            .apply_compression_config(
-                                accept_compression_encodings,
-                                send_compression_encodings,
-                            )
-                            .apply_max_message_size_config(
-                                max_decoding_message_size,
-                                max_encoding_message_size,
-                            );
-                        let res = grpc.unary(method, req).await;
-                        Ok(res)
-                    };
-                    Box::pin(fut)
-                }
-                "/cognate.v1.Operator/MarkTemplate" => {
-                    #[allow(non_camel_case_types)]
-                    struct MarkTemplateSvc<T: Operator>(pub Arc<T>);
-                    impl<
-                        T: Operator,
-                    > tonic::server::UnaryService<super::MarkTemplateRequest>
-                    for MarkTemplateSvc<T> {
-                        type Response = super::Template;
-                        type Future = BoxFuture<
-                            tonic::Response<Self::Response>,
-                            tonic::Status,
-                        >;
-                        fn call(
-                            &mut self,
-                            request: tonic::Request<super::MarkTemplateRequest>,
-                        ) -> Self::Future {
-                            let inner = Arc::clone(&self.0);
-                            let fut = async move {
-                                <T as Operator>::mark_template(&inner, request).await
-                            };
-                            Box::pin(fut)
-                        }
-                    }
-                    let accept_compression_encodings = self.accept_compression_encodings;
-                    let send_compression_encodings = self.send_compression_encodings;
-                    let max_decoding_message_size = self.max_decoding_message_size;
-                    let max_encoding_message_size = self.max_encoding_message_size;
-                    let inner = self.inner.clone();
-                    let fut = async move {
-                        let method = MarkTemplateSvc(inner);
-                        let codec = tonic_prost::ProstCodec::default();
-                        let mut grpc = tonic::server::Grpc::new(codec)
-                            .apply_compression_config(
-                                accept_compression_encodings,
-                                send_compression_encodings,
-                            )
-                            .apply_max_message_size_config(
-                                max_decoding_message_size,
-                                max_encoding_message_size,
-                            );
-                        let res = grpc.unary(method, req).await;
-                        Ok(res)
-                    };
-                    Box::pin(fut)
-                }
-                "/cognate.v1.Operator/UnmarkTemplate" => {
-                    #[allow(non_camel_case_types)]
-                    struct UnmarkTemplateSvc<T: Operator>(pub Arc<T>);
-                    impl<
-                        T: Operator,
-                    > tonic::server::UnaryService<super::UnmarkTemplateRequest>
-                    for UnmarkTemplateSvc<T> {
-                        type Response = super::UnmarkTemplateResponse;
-                        type Future = BoxFuture<
-                            tonic::Response<Self::Response>,
-                            tonic::Status,
-                        >;
-                        fn call(
-                            &mut self,
-                            request: tonic::Request<super::UnmarkTemplateRequest>,
-                        ) -> Self::Future {
-                            let inner = Arc::clone(&self.0);
-                            let fut = async move {
-                                <T as Operator>::unmark_template(&inner, request).await
-                            };
-                            Box::pin(fut)
-                        }
-                    }
-                    let accept_compression_encodings = self.accept_compression_encodings;
-                    let send_compression_encodings = self.send_compression_encodings;
-                    let max_decoding_message_size = self.max_decoding_message_size;
-                    let max_encoding_message_size = self.max_encoding_message_size;
-                    let inner = self.inner.clone();
-                    let fut = async move {
-                        let method = UnmarkTemplateSvc(inner);
-                        let codec = tonic_prost::ProstCodec::default();
-                        let mut grpc = tonic::server::Grpc::new(codec)
-                            .apply_compression_config(
-                                accept_compression_encodings,
-                                send_compression_encodings,
-                            )
-                            .apply_max_message_size_config(
-                                max_decoding_message_size,
-                                max_encoding_message_size,
-                            );
-                        let res = grpc.unary(method, req).await;
-                        Ok(res)
-                    };
-                    Box::pin(fut)
-                }
-                "/cognate.v1.Operator/ListTemplates" => {
-                    #[allow(non_camel_case_types)]
-                    struct ListTemplatesSvc<T: Operator>(pub Arc<T>);
-                    impl<
-                        T: Operator,
-                    > tonic::server::ServerStreamingService<super::ListTemplatesRequest>
-                    for ListTemplatesSvc<T> {
-                        type Response = super::Template;
-                        type ResponseStream = T::ListTemplatesStream;
-                        type Future = BoxFuture<
-                            tonic::Response<Self::ResponseStream>,
-                            tonic::Status,
-                        >;
-                        fn call(
-                            &mut self,
-                            request: tonic::Request<super::ListTemplatesRequest>,
-                        ) -> Self::Future {
-                            let inner = Arc::clone(&self.0);
-                            let fut = async move {
-                                <T as Operator>::list_templates(&inner, request).await
-                            };
-                            Box::pin(fut)
-                        }
-                    }
-                    let accept_compression_encodings = self.accept_compression_encodings;
-                    let send_compression_encodings = self.send_compression_encodings;
-                    let max_decoding_message_size = self.max_decoding_message_size;
-                    let max_encoding_message_size = self.max_encoding_message_size;
-                    let inner = self.inner.clone();
-                    let fut = async move {
-                        let method = ListTemplatesSvc(inner);
-                        let codec = tonic_prost::ProstCodec::default();
-                        let mut grpc = tonic::server::Grpc::new(codec)
-                            .apply_compression_config(
-                                accept_compression_encodings,
-                                send_compression_encodings,
-                            )
-                            .apply_max_message_size_config(
-                                max_decoding_message_size,
-                                max_encoding_message_size,
-                            );
-                        let res = grpc.server_streaming(method, req).await;
-                        Ok(res)
-                    };
-                    Box::pin(fut)
-                }
-                "/cognate.v1.Operator/SuggestTemplates" => {
-                    #[allow(non_camel_case_types)]
-                    struct SuggestTemplatesSvc<T: Operator>(pub Arc<T>);
-                    impl<
-                        T: Operator,
-                    > tonic::server::ServerStreamingService<
-                        super::SuggestTemplatesRequest,
-                    > for SuggestTemplatesSvc<T> {
-                        type Response = super::SuggestTemplatesResponse;
-                        type ResponseStream = T::SuggestTemplatesStream;
-                        type Future = BoxFuture<
-                            tonic::Response<Self::ResponseStream>,
-                            tonic::Status,
-                        >;
-                        fn call(
-                            &mut self,
-                            request: tonic::Request<super::SuggestTemplatesRequest>,
-                        ) -> Self::Future {
-                            let inner = Arc::clone(&self.0);
-                            let fut = async move {
-                                <T as Operator>::suggest_templates(&inner, request).await
-                            };
-                            Box::pin(fut)
-                        }
-                    }
-                    let accept_compression_encodings = self.accept_compression_encodings;
-                    let send_compression_encodings = self.send_compression_encodings;
-                    let max_decoding_message_size = self.max_decoding_message_size;
-                    let max_encoding_message_size = self.max_encoding_message_size;
-                    let inner = self.inner.clone();
-                    let fut = async move {
-                        let method = SuggestTemplatesSvc(inner);
-                        let codec = tonic_prost::ProstCodec::default();
-                        let mut grpc = tonic::server::Grpc::new(codec)
-                            .apply_compression_config(
-                                accept_compression_encodings,
-                                send_compression_encodings,
-                            )
-                            .apply_max_message_size_config(
-                                max_decoding_message_size,
-                                max_encoding_message_size,
-                            );
-                        let res = grpc.server_streaming(method, req).await;
-                        Ok(res)
-                    };
-                    Box::pin(fut)
-                }
-                "/cognate.v1.Operator/SetVerdicts" => {
-                    #[allow(non_camel_case_types)]
-                    struct SetVerdictsSvc<T: Operator>(pub Arc<T>);
-                    impl<
-                        T: Operator,
-                    > tonic::server::UnaryService<super::SetVerdictsRequest>
-                    for SetVerdictsSvc<T> {
-                        type Response = super::SetVerdictsResponse;
-                        type Future = BoxFuture<
-                            tonic::Response<Self::Response>,
-                            tonic::Status,
-                        >;
-                        fn call(
-                            &mut self,
-                            request: tonic::Request<super::SetVerdictsRequest>,
-                        ) -> Self::Future {
-                            let inner = Arc::clone(&self.0);
-                            let fut = async move {
-                                <T as Operator>::set_verdicts(&inner, request).await
-                            };
-                            Box::pin(fut)
-                        }
-                    }
-                    let accept_compression_encodings = self.accept_compression_encodings;
-                    let send_compression_encodings = self.send_compression_encodings;
-                    let max_decoding_message_size = self.max_decoding_message_size;
-                    let max_encoding_message_size = self.max_encoding_message_size;
-                    let inner = self.inner.clone();
-                    let fut = async move {
-                        let method = SetVerdictsSvc(inner);
-                        let codec = tonic_prost::ProstCodec::default();
-                        let mut grpc = tonic::server::Grpc::new(codec)
-                            .apply_compression_config(
-                                accept_compression_encodings,
-                                send_compression_encodings,
-                            )
-                            .apply_max_message_size_config(
-                                max_decoding_message_size,
-                                max_encoding_message_size,
-                            );
-                        let res = grpc.unary(method, req).await;
-                        Ok(res)
-                    };
-                    Box::pin(fut)
-                }
-                "/cognate.v1.Operator/UndoVerdicts" => {
-                    #[allow(non_camel_case_types)]
-                    struct UndoVerdictsSvc<T: Operator>(pub Arc<T>);
-                    impl<
-                        T: Operator,
-                    > tonic::server::UnaryService<super::UndoVerdictsRequest>
-                    for UndoVerdictsSvc<T> {
-                        type Response = super::UndoVerdictsResponse;
-                        type Future = BoxFuture<
-                            tonic::Response<Self::Response>,
-                            tonic::Status,
-                        >;
-                        fn call(
-                            &mut self,
-                            request: tonic::Request<super::UndoVerdictsRequest>,
-                        ) -> Self::Future {
-                            let inner = Arc::clone(&self.0);
-                            let fut = async move {
-                                <T as Operator>::undo_verdicts(&inner, request).await
-                            };
-                            Box::pin(fut)
-                        }
-                    }
-                    let accept_compression_encodings = self.accept_compression_encodings;
-                    let send_compression_encodings = self.send_compression_encodings;
-                    let max_decoding_message_size = self.max_decoding_message_size;
-                    let max_encoding_message_size = self.max_encoding_message_size;
-                    let inner = self.inner.clone();
-                    let fut = async move {
-                        let method = UndoVerdictsSvc(inner);
-                        let codec = tonic_prost::ProstCodec::default();
-                        let mut grpc = tonic::server::Grpc::new(codec)
-                            .apply_compression_config(
-                                accept_compression_encodings,
-                                send_compression_encodings,
-                            )
-                            .apply_max_message_size_config(
-                                max_decoding_message_size,
-                                max_encoding_message_size,
-                            );
-                        let res = grpc.unary(method, req).await;
-                        Ok(res)
-                    };
-                    Box::pin(fut)
-                }
-                "/cognate.v1.Operator/ListVerdicts" => {
-                    #[allow(non_camel_case_types)]
-                    struct ListVerdictsSvc<T: Operator>(pub Arc<T>);
-                    impl<
-                        T: Operator,
-                    > tonic::server::ServerStreamingService<super::ListVerdictsRequest>
-                    for ListVerdictsSvc<T> {
-                        type Response = super::VerdictState;
-                        type ResponseStream = T::ListVerdictsStream;
-                        type Future = BoxFuture<
-                            tonic::Response<Self::ResponseStream>,
-                            tonic::Status,
-                        >;
-                        fn call(
-                            &mut self,
-                            request: tonic::Request<super::ListVerdictsRequest>,
-                        ) -> Self::Future {
-                            let inner = Arc::clone(&self.0);
-                            let fut = async move {
-                                <T as Operator>::list_verdicts(&inner, request).await
-                            };
-                            Box::pin(fut)
-                        }
-                    }
-                    let accept_compression_encodings = self.accept_compression_encodings;
-                    let send_compression_encodings = self.send_compression_encodings;
-                    let max_decoding_message_size = self.max_decoding_message_size;
-                    let max_encoding_message_size = self.max_encoding_message_size;
-                    let inner = self.inner.clone();
-                    let fut = async move {
-                        let method = ListVerdictsSvc(inner);
-                        let codec = tonic_prost::ProstCodec::default();
-                        let mut grpc = tonic::server::Grpc::new(codec)
-                            .apply_compression_config(
-                                accept_compression_encodings,
-                                send_compression_encodings,
-                            )
-                            .apply_max_message_size_config(
-                                max_decoding_message_size,
-                                max_encoding_message_size,
-                            );
-                        let res = grpc.server_streaming(method, req).await;
-                        Ok(res)
-                    };
-                    Box::pin(fut)
-                }
-                "/cognate.v1.Operator/ListVerdictActions" => {
-                    #[allow(non_camel_case_types)]
-                    struct ListVerdictActionsSvc<T: Operator>(pub Arc<T>);
-                    impl<
-                        T: Operator,
-                    > tonic::server::ServerStreamingService<
-                        super::ListVerdictActionsRequest,
-                    > for ListVerdictActionsSvc<T> {
-                        type Response = super::VerdictAction;
-                        type ResponseStream = T::ListVerdictActionsStream;
-                        type Future = BoxFuture<
-                            tonic::Response<Self::ResponseStream>,
-                            tonic::Status,
-                        >;
-                        fn call(
-                            &mut self,
-                            request: tonic::Request<super::ListVerdictActionsRequest>,
-                        ) -> Self::Future {
-                            let inner = Arc::clone(&self.0);
-                            let fut = async move {
-                                <T as Operator>::list_verdict_actions(&inner, request).await
-                            };
-                            Box::pin(fut)
-                        }
-                    }
-                    let accept_compression_encodings = self.accept_compression_encodings;
-                    let send_compression_encodings = self.send_compression_encodings;
-                    let max_decoding_message_size = self.max_decoding_message_size;
-                    let max_encoding_message_size = self.max_encoding_message_size;
-                    let inner = self.inner.clone();
-                    let fut = async move {
-                        let method = ListVerdictActionsSvc(inner);
-                        let codec = tonic_prost::ProstCodec::default();
-                        let mut grpc = tonic::server::Grpc::new(codec)
-                            .apply_compression_config(
-                                accept_compression_encodings,
-                                send_compression_encodings,
-                            )
-                            .apply_max_message_size_config(
-                                max_decoding_message_size,
-                                max_encoding_message_size,
-                            );
-                        let res = grpc.server_streaming(method, req).await;
-                        Ok(res)
-                    };
-                    Box::pin(fut)
-                }
-                "/cognate.v1.Operator/ShowReview" => {
-                    #[allow(non_camel_case_types)]
-                    struct ShowReviewSvc<T: Operator>(pub Arc<T>);
-                    impl<
-                        T: Operator,
-                    > tonic::server::UnaryService<super::ShowReviewRequest>
-                    for ShowReviewSvc<T> {
-                        type Response = super::ShowReviewResponse;
-                        type Future = BoxFuture<
-                            tonic::Response<Self::Response>,
-                            tonic::Status,
-                        >;
-                        fn call(
-                            &mut self,
-                            request: tonic::Request<super::ShowReviewRequest>,
-                        ) -> Self::Future {
-                            let inner = Arc::clone(&self.0);
-                            let fut = async move {
-                                <T as Operator>::show_review(&inner, request).await
-                            };
-                            Box::pin(fut)
-                        }
-                    }
-                    let accept_compression_encodings = self.accept_compression_encodings;
-                    let send_compression_encodings = self.send_compression_encodings;
-                    let max_decoding_message_size = self.max_decoding_message_size;
-                    let max_encoding_message_size = self.max_encoding_message_size;
-                    let inner = self.inner.clone();
-                    let fut = async move {
-                        let method = ShowReviewSvc(inner);
-                        let codec = tonic_prost::ProstCodec::default();
-                        let mut grpc = tonic::server::Grpc::new(codec)
-                            .apply_compression_config(
-                                accept_compression_encodings,
-                                send_compression_encodings,
-                            )
-                            .apply_max_message_size_config(
-                                max_decoding_message_size,
-                                max_encoding_message_size,
-                            );
-                        let res = grpc.unary(method, req).await;
-                        Ok(res)
-                    };
-                    Box::pin(fut)
-                }
-                "/cognate.v1.Operator/Find" => {
-                    #[allow(non_camel_case_types)]
-                    struct FindSvc<T: Operator>(pub Arc<T>);
-                    impl<T: Operator> tonic::server::StreamingService<super::FindRequest>
-                    for FindSvc<T> {
-                        type Response = super::FindResponse;
-                        type ResponseStream = T::FindStream;
-                        type Future = BoxFuture<
-                            tonic::Response<Self::ResponseStream>,
-                            tonic::Status,
-                        >;
-                        fn call(
-                            &mut self,
-                            request: tonic::Request<tonic::Streaming<super::FindRequest>>,
-                        ) -> Self::Future {
-                            let inner = Arc::clone(&self.0);
-                            let fut = async move {
-                                <T as Operator>::find(&inner, request).await
-                            };
-                            Box::pin(fut)
-                        }
-                    }
-                    let accept_compression_encodings = self.accept_compression_encodings;
-                    let send_compression_encodings = self.send_compression_encodings;
-                    let max_decoding_message_size = self.max_decoding_message_size;
-                    let max_encoding_message_size = self.max_encoding_message_size;
-                    let inner = self.inner.clone();
-                    let fut = async move {
-                        let method = FindSvc(inner);
-                        let codec = tonic_prost::ProstCodec::default();
-                        let mut grpc = tonic::server::Grpc::new(codec)
-                            .apply_compression_config(
-                                accept_compression_encodings,
-                                send_compression_encodings,
-                            )
-                            .apply_max_message_size_config(
-                                max_decoding_message_size,
-                                max_encoding_message_size,
-                            );
-                        let res = grpc.streaming(method, req).await;
-                        Ok(res)
-                    };
-                    Box::pin(fut)
-                }
-                "/cognate.v1.Operator/FindHashes" => {
-                    #[allow(non_camel_case_types)]
-                    struct FindHashesSvc<T: Operator>(pub Arc<T>);
-                    impl<
-                        T: Operator,
-                    > tonic::server::StreamingService<super::FindHashesRequest>
-                    for FindHashesSvc<T> {
-                        type Response = super::FindHashesResponse;
-                        type ResponseStream = T::FindHashesStream;
-                        type Future = BoxFuture<
-                            tonic::Response<Self::ResponseStream>,
-                            tonic::Status,
-                        >;
-                        fn call(
-                            &mut self,
-                            request: tonic::Request<
-                                tonic::Streaming<super::FindHashesRequest>,
-                            >,
-                        ) -> Self::Future {
-                            let inner = Arc::clone(&self.0);
-                            let fut = async move {
-                                <T as Operator>::find_hashes(&inner, request).await
-                            };
-                            Box::pin(fut)
-                        }
-                    }
-                    let accept_compression_encodings = self.accept_compression_encodings;
-                    let send_compression_encodings = self.send_compression_encodings;
-                    let max_decoding_message_size = self.max_decoding_message_size;
-                    let max_encoding_message_size = self.max_encoding_message_size;
-                    let inner = self.inner.clone();
-                    let fut = async move {
-                        let method = FindHashesSvc(inner);
-                        let codec = tonic_prost::ProstCodec::default();
-                        let mut grpc = tonic::server::Grpc::new(codec)
-                            .apply_compression_config(
-                                accept_compression_encodings,
-                                send_compression_encodings,
-                            )
-                            .apply_max_message_size_config(
-                                max_decoding_message_size,
-                                max_encoding_message_size,
-                            );
-                        let res = grpc.streaming(method, req).await;
-                        Ok(res)
-                    };
-                    Box::pin(fut)
-                }
-                "/cognate.v1.Operator/PutWatch" => {
-                    #[allow(non_camel_case_types)]
-                    struct PutWatchSvc<T: Operator>(pub Arc<T>);
-                    impl<T: Operator> tonic::server::UnaryService<super::PutWatchRequest>
-                    for PutWatchSvc<T> {
-                        type Response = super::PutWatchResponse;
-                        type Future = BoxFuture<
-                            tonic::Response<Self::Response>,
-                            tonic::Status,
-                        >;
-                        fn call(
-                            &mut self,
-                            request: tonic::Request<super::PutWatchRequest>,
-                        ) -> Self::Future {
-                            let inner = Arc::clone(&self.0);
-                            let fut = async move {
-                                <T as Operator>::put_watch(&inner, request).await
-                            };
-                            Box::pin(fut)
-                        }
-                    }
-                    let accept_compression_encodings = self.accept_compression_encodings;
-                    let send_compression_encodings = self.send_compression_encodings;
-                    let max_decoding_message_size = self.max_decoding_message_size;
-                    let max_encoding_message_size = self.max_encoding_message_size;
-                    let inner = self.inner.clone();
-                    let fut = async move {
-                        let method = PutWatchSvc(inner);
-                        let codec = tonic_prost::ProstCodec::default();
-                        let mut grpc = tonic::server::Grpc::new(codec)
-                            .apply_compression_config(
-                                accept_compression_encodings,
-                                send_compression_encodings,
-                            )
-                            .apply_max_message_size_config(
-                                max_decoding_message_size,
-                                max_encoding_message_size,
-                            );
-                        let res = grpc.unary(method, req).await;
-                        Ok(res)
-                    };
-                    Box::pin(fut)
-                }
-                "/cognate.v1.Operator/ListWatches" => {
-                    #[allow(non_camel_case_types)]
-                    struct ListWatchesSvc<T: Operator>(pub Arc<T>);
-                    impl<
-                        T: Operator,
-                    > tonic::server::ServerStreamingService<super::ListWatchesRequest>
-                    for ListWatchesSvc<T> {
-                        type Response = super::WatchState;
-                        type ResponseStream = T::ListWatchesStream;
-                        type Future = BoxFuture<
-                            tonic::Response<Self::ResponseStream>,
-                            tonic::Status,
-                        >;
-                        fn call(
-                            &mut self,
-                            request: tonic::Request<super::ListWatchesRequest>,
-                        ) -> Self::Future {
-                            let inner = Arc::clone(&self.0);
-                            let fut = async move {
-                                <T as Operator>::list_watches(&inner, request).await
-                            };
-                            Box::pin(fut)
-                        }
-                    }
-                    let accept_compression_encodings = self.accept_compression_encodings;
-                    let send_compression_encodings = self.send_compression_encodings;
-                    let max_decoding_message_size = self.max_decoding_message_size;
-                    let max_encoding_message_size = self.max_encoding_message_size;
-                    let inner = self.inner.clone();
-                    let fut = async move {
-                        let method = ListWatchesSvc(inner);
-                        let codec = tonic_prost::ProstCodec::default();
-                        let mut grpc = tonic::server::Grpc::new(codec)
-                            .apply_compression_config(
-                                accept_compression_encodings,
-                                send_compression_encodings,
-                            )
-                            .apply_max_message_size_config(
-                                max_decoding_message_size,
-                                max_encoding_message_size,
-                            );
-                        let res = grpc.server_streaming(method, req).await;
-                        Ok(res)
-                    };
-                    Box::pin(fut)
-                }
-                "/cognate.v1.Operator/RemoveWatch" => {
-                    #[allow(non_camel_case_types)]
-                    struct RemoveWatchSvc<T: Operator>(pub Arc<T>);
-                    impl<
-                        T: Operator,
-                    > tonic::server::UnaryService<super::RemoveWatchRequest>
-                    for RemoveWatchSvc<T> {
-                        type Response = super::RemoveWatchResponse;
-                        type Future = BoxFuture<
-                            tonic::Response<Self::Response>,
-                            tonic::Status,
-                        >;
-                        fn call(
-                            &mut self,
-                            request: tonic::Request<super::RemoveWatchRequest>,
-                        ) -> Self::Future {
-                            let inner = Arc::clone(&self.0);
-                            let fut = async move {
-                                <T as Operator>::remove_watch(&inner, request).await
-                            };
-                            Box::pin(fut)
-                        }
-                    }
-                    let accept_compression_encodings = self.accept_compression_encodings;
-                    let send_compression_encodings = self.send_compression_encodings;
-                    let max_decoding_message_size = self.max_decoding_message_size;
-                    let max_encoding_message_size = self.max_encoding_message_size;
-                    let inner = self.inner.clone();
-                    let fut = async move {
-                        let method = RemoveWatchSvc(inner);
-                        let codec = tonic_prost::ProstCodec::default();
-                        let mut grpc = tonic::server::Grpc::new(codec)
-                            .apply_compression_config(
-                                accept_compression_encodings,
-                                send_compression_encodings,
-                            )
-                            .apply_max_message_size_config(
-                                max_decoding_message_size,
-                                max_encoding_message_size,
-                            );
-                        let res = grpc.unary(method, req).await;
-                        Ok(res)
-                    };
-                    Box::pin(fut)
-                }
-                "/cognate.v1.Operator/OpenCase" => {
-                    #[allow(non_camel_case_types)]
-                    struct OpenCaseSvc<T: Operator>(pub Arc<T>);
-                    impl<T: Operator> tonic::server::UnaryService<super::OpenCaseRequest>
-                    for OpenCaseSvc<T> {
-                        type Response = super::Case;
-                        type Future = BoxFuture<
-                            tonic::Response<Self::Response>,
-                            tonic::Status,
-                        >;
-                        fn call(
-                            &mut self,
-                            request: tonic::Request<super::OpenCaseRequest>,
-                        ) -> Self::Future {
-                            let inner = Arc::clone(&self.0);
-                            let fut = async move {
-                                <T as Operator>::open_case(&inner, request).await
-                            };
-                            Box::pin(fut)
-                        }
-                    }
-                    let accept_compression_encodings = self.accept_compression_encodings;
-                    let send_compression_encodings = self.send_compression_encodings;
-                    let max_decoding_message_size = self.max_decoding_message_size;
-                    let max_encoding_message_size = self.max_encoding_message_size;
-                    let inner = self.inner.clone();
-                    let fut = async move {
-                        let method = OpenCaseSvc(inner);
-                        let codec = tonic_prost::ProstCodec::default();
-                        let mut grpc = tonic::server::Grpc::new(codec)
-                            .apply_compression_config(
-                                accept_compression_encodings,
-                                send_compression_encodings,
-                            )
-                            .apply_max_message_size_config(
-                                max_decoding_message_size,
-                                max_encoding_message_size,
-                            );
-                        let res = grpc.unary(method, req).await;
-                        Ok(res)
-                    };
-                    Box::pin(fut)
-                }
-                "/cognate.v1.Operator/CheckCase" => {
-                    #[allow(non_camel_case_types)]
-                    struct CheckCaseSvc<T: Operator>(pub Arc<T>);
-                    impl<
-                        T: Operator,
-                    > tonic::server::UnaryService<super::CheckCaseRequest>
-                    for CheckCaseSvc<T> {
-                        type Response = super::Case;
-                        type Future = BoxFuture<
-                            tonic::Response<Self::Response>,
-                            tonic::Status,
-                        >;
-                        fn call(
-                            &mut self,
-                            request: tonic::Request<super::CheckCaseRequest>,
-                        ) -> Self::Future {
-                            let inner = Arc::clone(&self.0);
-                            let fut = async move {
-                                <T as Operator>::check_case(&inner, request).await
-                            };
-                            Box::pin(fut)
-                        }
-                    }
-                    let accept_compression_encodings = self.accept_compression_encodings;
-                    let send_compression_encodings = self.send_compression_encodings;
-                    let max_decoding_message_size = self.max_decoding_message_size;
-                    let max_encoding_message_size = self.max_encoding_message_size;
-                    let inner = self.inner.clone();
-                    let fut = async move {
-                        let method = CheckCaseSvc(inner);
-                        let codec = tonic_prost::ProstCodec::default();
-                        let mut grpc = tonic::server::Grpc::new(codec)
-                            .apply_compression_config(
-                                accept_compression_encodings,
-                                send_compression_encodings,
-                            )
-                            .apply_max_message_size_config(
-                                max_decoding_message_size,
-                                max_encoding_message_size,
-                            );
-                        let res = grpc.unary(method, req).await;
-                        Ok(res)
-                    };
-                    Box::pin(fut)
-                }
-                "/cognate.v1.Operator/ListCases" => {
-                    #[allow(non_camel_case_types)]
-                    struct ListCasesSvc<T: Operator>(pub Arc<T>);
-                    impl<
-                        T: Operator,
-                    > tonic::server::ServerStreamingService<super::ListCasesRequest>
-                    for ListCasesSvc<T> {
-                        type Response = super::Case;
-                        type ResponseStream = T::ListCasesStream;
-                        type Future = BoxFuture<
-                            tonic::Response<Self::ResponseStream>,
-                            tonic::Status,
-                        >;
-                        fn call(
-                            &mut self,
-                            request: tonic::Request<super::ListCasesRequest>,
-                        ) -> Self::Future {
-                            let inner = Arc::clone(&self.0);
-                            let fut = async move {
-                                <T as Operator>::list_cases(&inner, request).await
-                            };
-                            Box::pin(fut)
-                        }
-                    }
-                    let accept_compression_encodings = self.accept_compression_encodings;
-                    let send_compression_encodings = self.send_compression_encodings;
-                    let max_decoding_message_size = self.max_decoding_message_size;
-                    let max_encoding_message_size = self.max_encoding_message_size;
-                    let inner = self.inner.clone();
-                    let fut = async move {
-                        let method = ListCasesSvc(inner);
-                        let codec = tonic_prost::ProstCodec::default();
-                        let mut grpc = tonic::server::Grpc::new(codec)
-                            .apply_compression_config(
-                                accept_compression_encodings,
-                                send_compression_encodings,
-                            )
-                            .apply_max_message_size_config(
-                                max_decoding_message_size,
-                                max_encoding_message_size,
-                            );
-                        let res = grpc.server_streaming(method, req).await;
-                        Ok(res)
-                    };
-                    Box::pin(fut)
-                }
-                "/cognate.v1.Operator/ExportCase" => {
-                    #[allow(non_camel_case_types)]
-                    struct ExportCaseSvc<T: Operator>(pub Arc<T>);
-                    impl<
-                        T: Operator,
-                    > tonic::server::ServerStreamingService<super::ExportCaseRequest>
-                    for ExportCaseSvc<T> {
-                        type Response = super::ExportCaseResponse;
-                        type ResponseStream = T::ExportCaseStream;
-                        type Future = BoxFuture<
-                            tonic::Response<Self::ResponseStream>,
-                            tonic::Status,
-                        >;
-                        fn call(
-                            &mut self,
-                            request: tonic::Request<super::ExportCaseRequest>,
-                        ) -> Self::Future {
-                            let inner = Arc::clone(&self.0);
-                            let fut = async move {
-                                <T as Operator>::export_case(&inner, request).await
-                            };
-                            Box::pin(fut)
-                        }
-                    }
-                    let accept_compression_encodings = self.accept_compression_encodings;
-                    let send_compression_encodings = self.send_compression_encodings;
-                    let max_decoding_message_size = self.max_decoding_message_size;
-                    let max_encoding_message_size = self.max_encoding_message_size;
-                    let inner = self.inner.clone();
-                    let fut = async move {
-                        let method = ExportCaseSvc(inner);
-                        let codec = tonic_prost::ProstCodec::default();
-                        let mut grpc = tonic::server::Grpc::new(codec)
-                            .apply_compression_config(
-                                accept_compression_encodings,
-                                send_compression_encodings,
-                            )
-                            .apply_max_message_size_config(
-                                max_decoding_message_size,
-                                max_encoding_message_size,
-                            );
-                        let res = grpc.server_streaming(method, req).await;
-                        Ok(res)
-                    };
-                    Box::pin(fut)
-                }
-                "/cognate.v1.Operator/ShowCoordinator" => {
-                    #[allow(non_camel_case_types)]
-                    struct ShowCoordinatorSvc<T: Operator>(pub Arc<T>);
-                    impl<
-                        T: Operator,
-                    > tonic::server::UnaryService<super::ShowCoordinatorRequest>
-                    for ShowCoordinatorSvc<T> {
-                        type Response = super::CoordinatorState;
-                        type Future = BoxFuture<
-                            tonic::Response<Self::Response>,
-                            tonic::Status,
-                        >;
-                        fn call(
-                            &mut self,
-                            request: tonic::Request<super::ShowCoordinatorRequest>,
-                        ) -> Self::Future {
-                            let inner = Arc::clone(&self.0);
-                            let fut = async move {
-                                <T as Operator>::show_coordinator(&inner, request).await
-                            };
-                            Box::pin(fut)
-                        }
-                    }
-                    let accept_compression_encodings = self.accept_compression_encodings;
-                    let send_compression_encodings = self.send_compression_encodings;
-                    let max_decoding_message_size = self.max_decoding_message_size;
-                    let max_encoding_message_size = self.max_encoding_message_size;
-                    let inner = self.inner.clone();
-                    let fut = async move {
-                        let method = ShowCoordinatorSvc(inner);
-                        let codec = tonic_prost::ProstCodec::default();
-                        let mut grpc = tonic::server::Grpc::new(codec)
-                            .apply_compression_config(
-                                accept_compression_encodings,
-                                send_compression_encodings,
-                            )
-                            .apply_max_message_size_config(
-                                max_decoding_message_size,
-                                max_encoding_message_size,
-                            );
-                        let res = grpc.unary(method, req).await;
-                        Ok(res)
-                    };
-                    Box::pin(fut)
-                }
-                "/cognate.v1.Operator/Login" => {
-                    #[allow(non_camel_case_types)]
-                    struct LoginSvc<T: Operator>(pub Arc<T>);
-                    impl<T: Operator> tonic::server::UnaryService<super::LoginRequest>
-                    for LoginSvc<T> {
-                        type Response = super::LoginResponse;
-                        type Future = BoxFuture<
-                            tonic::Response<Self::Response>,
-                            tonic::Status,
-                        >;
-                        fn call(
-                            &mut self,
-                            request: tonic::Request<super::LoginRequest>,
-                        ) -> Self::Future {
-                            let inner = Arc::clone(&self.0);
-                            let fut = async move {
-                                <T as Operator>::login(&inner, request).await
-                            };
-                            Box::pin(fut)
-                        }
-                    }
-                    let accept_compression_encodings = self.accept_compression_encodings;
-                    let send_compression_encodings = self.send_compression_encodings;
-                    let max_decoding_message_size = self.max_decoding_message_size;
-                    let max_encoding_message_size = self.max_encoding_message_size;
-                    let inner = self.inner.clone();
-                    let fut = async move {
-                        let method = LoginSvc(inner);
-                        let codec = tonic_prost::ProstCodec::default();
-                        let mut grpc = tonic::server::Grpc::new(codec)
-                            .apply_compression_config(
-                                accept_compression_encodings,
-                                send_compression_encodings,
-                            )
-                            .apply_max_message_size_config(
-                                max_decoding_message_size,
-                                max_encoding_message_size,
-                            );
-                        let res = grpc.unary(method, req).await;
-                        Ok(res)
-                    };
-                    Box::pin(fut)
-                }
-                "/cognate.v1.Operator/ListEvents" => {
-                    #[allow(non_camel_case_types)]
-                    struct ListEventsSvc<T: Operator>(pub Arc<T>);
-                    impl<
-                        T: Operator,
-                    > tonic::server::UnaryService<super::ListEventsRequest>
-                    for ListEventsSvc<T> {
-                        type Response = super::ListEventsResponse;
-                        type Future = BoxFuture<
-                            tonic::Response<Self::Response>,
-                            tonic::Status,
-                        >;
-                        fn call(
-                            &mut self,
-                            request: tonic::Request<super::ListEventsRequest>,
-                        ) -> Self::Future {
-                            let inner = Arc::clone(&self.0);
-                            let fut = async move {
-                                <T as Operator>::list_events(&inner, request).await
-                            };
-                            Box::pin(fut)
-                        }
-                    }
-                    let accept_compression_encodings = self.accept_compression_encodings;
-                    let send_compression_encodings = self.send_compression_encodings;
-                    let max_decoding_message_size = self.max_decoding_message_size;
-                    let max_encoding_message_size = self.max_encoding_message_size;
-                    let inner = self.inner.clone();
-                    let fut = async move {
-                        let method = ListEventsSvc(inner);
-                        let codec = tonic_prost::ProstCodec::default();
-                        let mut grpc = tonic::server::Grpc::new(codec)
-                            .apply_compression_config(
-                                accept_compression_encodings,
-                                send_compression_encodings,
-                            )
-                            .apply_max_message_size_config(
-                                max_decoding_message_size,
-                                max_encoding_message_size,
-                            );
-                        let res = grpc.unary(method, req).await;
-                        Ok(res)
-                    };
-                    Box::pin(fut)
-                }
-                _ => {
-                    Box::pin(async move {
-                        let mut response = http::Response::new(
-                            tonic::body::Body::default(),
-                        );
-                        let headers = response.headers_mut();
-                        headers
-                            .insert(
-                                tonic::Status::GRPC_STATUS,
-                                (tonic::Code::Unimplemented as i32).into(),
-                            );
-                        headers
-                            .insert(
-                                http::header::CONTENT_TYPE,
-                                tonic::metadata::GRPC_CONTENT_TYPE,
-                            );
-                        Ok(response)
-                    })
-                }
+        /// Serves messages of at most `message_bytes_max` bytes.
+        pub fn new(service: T, message_bytes_max: usize) -> OperatorServer<T> {
+            OperatorServer {
+                service: Arc::new(service),
+                message_bytes_max,
             }
         }
     }
     impl<T> Clone for OperatorServer<T> {
-        fn clone(&self) -> Self {
-            let inner = self.inner.clone();
-            Self {
-                inner,
-                accept_compression_encodings: self.accept_compression_encodings,
-                send_compression_encodings: self.send_compression_encodings,
-                max_decoding_message_size: self.max_decoding_message_size,
-                max_encoding_message_size: self.max_encoding_message_size,
+        fn clone(&self) -> OperatorServer<T> {
+            OperatorServer {
+                service: Arc::clone(&self.service),
+                message_bytes_max: self.message_bytes_max,
             }
         }
     }
-    /// Generated gRPC service name
-    pub const SERVICE_NAME: &str = "cognate.v1.Operator";
     impl<T> tonic::server::NamedService for OperatorServer<T> {
-        const NAME: &'static str = SERVICE_NAME;
+        const NAME: &'static str = "cognate.v1.Operator";
+    }
+    impl<T: Operator> tonic::codegen::Service<http::Request<tonic::body::Body>>
+    for OperatorServer<T> {
+        type Response = http::Response<tonic::body::Body>;
+        type Error = std::convert::Infallible;
+        type Future = Answering;
+        fn poll_ready(&mut self, _: &mut Context<'_>) -> Poll<Result<(), Self::Error>> {
+            Poll::Ready(Ok(()))
+        }
+        fn call(&mut self, request: http::Request<tonic::body::Body>) -> Answering {
+            let service = Arc::clone(&self.service);
+            let incoming = Incoming {
+                request,
+                message_bytes_max: self.message_bytes_max,
+            };
+            match incoming.request.uri().path() {
+                "/cognate.v1.Operator/Invite" => {
+                    incoming
+                        .unary(move |request| Box::pin(async move {
+                            T::invite(&service, request).await
+                        }))
+                }
+                "/cognate.v1.Operator/ListMembers" => {
+                    incoming
+                        .unary(move |request| Box::pin(async move {
+                            T::list_members(&service, request).await
+                        }))
+                }
+                "/cognate.v1.Operator/NameParty" => {
+                    incoming
+                        .unary(move |request| Box::pin(async move {
+                            T::name_party(&service, request).await
+                        }))
+                }
+                "/cognate.v1.Operator/Revoke" => {
+                    incoming
+                        .unary(move |request| Box::pin(async move {
+                            T::revoke(&service, request).await
+                        }))
+                }
+                "/cognate.v1.Operator/ForgetSite" => {
+                    incoming
+                        .unary(move |request| Box::pin(async move {
+                            T::forget_site(&service, request).await
+                        }))
+                }
+                "/cognate.v1.Operator/ListRepositories" => {
+                    incoming
+                        .unary(move |request| Box::pin(async move {
+                            T::list_repositories(&service, request).await
+                        }))
+                }
+                "/cognate.v1.Operator/EstimateScan" => {
+                    incoming
+                        .unary(move |request| Box::pin(async move {
+                            T::estimate_scan(&service, request).await
+                        }))
+                }
+                "/cognate.v1.Operator/LaunchScan" => {
+                    incoming
+                        .unary(move |request| Box::pin(async move {
+                            T::launch_scan(&service, request).await
+                        }))
+                }
+                "/cognate.v1.Operator/RenameScan" => {
+                    incoming
+                        .unary(move |request| Box::pin(async move {
+                            T::rename_scan(&service, request).await
+                        }))
+                }
+                "/cognate.v1.Operator/ListScans" => {
+                    incoming
+                        .unary(move |request| Box::pin(async move {
+                            T::list_scans(&service, request).await
+                        }))
+                }
+                "/cognate.v1.Operator/ShowScan" => {
+                    incoming
+                        .unary(move |request| Box::pin(async move {
+                            T::show_scan(&service, request).await
+                        }))
+                }
+                "/cognate.v1.Operator/WatchScan" => {
+                    incoming
+                        .server_streaming(move |request| Box::pin(async move {
+                            T::watch_scan(&service, request).await
+                        }))
+                }
+                "/cognate.v1.Operator/CancelScan" => {
+                    incoming
+                        .unary(move |request| Box::pin(async move {
+                            T::cancel_scan(&service, request).await
+                        }))
+                }
+                "/cognate.v1.Operator/DeleteScan" => {
+                    incoming
+                        .unary(move |request| Box::pin(async move {
+                            T::delete_scan(&service, request).await
+                        }))
+                }
+                "/cognate.v1.Operator/FetchResult" => {
+                    incoming
+                        .server_streaming(move |request| Box::pin(async move {
+                            T::fetch_result(&service, request).await
+                        }))
+                }
+                "/cognate.v1.Operator/Audit" => {
+                    incoming
+                        .server_streaming(move |request| Box::pin(async move {
+                            T::audit(&service, request).await
+                        }))
+                }
+                "/cognate.v1.Operator/Explain" => {
+                    incoming
+                        .unary(move |request| Box::pin(async move {
+                            T::explain(&service, request).await
+                        }))
+                }
+                "/cognate.v1.Operator/PutProfile" => {
+                    incoming
+                        .unary(move |request| Box::pin(async move {
+                            T::put_profile(&service, request).await
+                        }))
+                }
+                "/cognate.v1.Operator/ListProfiles" => {
+                    incoming
+                        .unary(move |request| Box::pin(async move {
+                            T::list_profiles(&service, request).await
+                        }))
+                }
+                "/cognate.v1.Operator/RemoveProfile" => {
+                    incoming
+                        .unary(move |request| Box::pin(async move {
+                            T::remove_profile(&service, request).await
+                        }))
+                }
+                "/cognate.v1.Operator/PutSchedule" => {
+                    incoming
+                        .unary(move |request| Box::pin(async move {
+                            T::put_schedule(&service, request).await
+                        }))
+                }
+                "/cognate.v1.Operator/ListSchedules" => {
+                    incoming
+                        .unary(move |request| Box::pin(async move {
+                            T::list_schedules(&service, request).await
+                        }))
+                }
+                "/cognate.v1.Operator/RemoveSchedule" => {
+                    incoming
+                        .unary(move |request| Box::pin(async move {
+                            T::remove_schedule(&service, request).await
+                        }))
+                }
+                "/cognate.v1.Operator/MarkTemplate" => {
+                    incoming
+                        .unary(move |request| Box::pin(async move {
+                            T::mark_template(&service, request).await
+                        }))
+                }
+                "/cognate.v1.Operator/UnmarkTemplate" => {
+                    incoming
+                        .unary(move |request| Box::pin(async move {
+                            T::unmark_template(&service, request).await
+                        }))
+                }
+                "/cognate.v1.Operator/ListTemplates" => {
+                    incoming
+                        .server_streaming(move |request| Box::pin(async move {
+                            T::list_templates(&service, request).await
+                        }))
+                }
+                "/cognate.v1.Operator/SuggestTemplates" => {
+                    incoming
+                        .server_streaming(move |request| Box::pin(async move {
+                            T::suggest_templates(&service, request).await
+                        }))
+                }
+                "/cognate.v1.Operator/SetVerdicts" => {
+                    incoming
+                        .unary(move |request| Box::pin(async move {
+                            T::set_verdicts(&service, request).await
+                        }))
+                }
+                "/cognate.v1.Operator/UndoVerdicts" => {
+                    incoming
+                        .unary(move |request| Box::pin(async move {
+                            T::undo_verdicts(&service, request).await
+                        }))
+                }
+                "/cognate.v1.Operator/ListVerdicts" => {
+                    incoming
+                        .server_streaming(move |request| Box::pin(async move {
+                            T::list_verdicts(&service, request).await
+                        }))
+                }
+                "/cognate.v1.Operator/ListVerdictActions" => {
+                    incoming
+                        .server_streaming(move |request| Box::pin(async move {
+                            T::list_verdict_actions(&service, request).await
+                        }))
+                }
+                "/cognate.v1.Operator/ShowReview" => {
+                    incoming
+                        .unary(move |request| Box::pin(async move {
+                            T::show_review(&service, request).await
+                        }))
+                }
+                "/cognate.v1.Operator/Find" => {
+                    incoming
+                        .streaming(move |request| Box::pin(async move {
+                            T::find(&service, request).await
+                        }))
+                }
+                "/cognate.v1.Operator/FindHashes" => {
+                    incoming
+                        .streaming(move |request| Box::pin(async move {
+                            T::find_hashes(&service, request).await
+                        }))
+                }
+                "/cognate.v1.Operator/PutWatch" => {
+                    incoming
+                        .unary(move |request| Box::pin(async move {
+                            T::put_watch(&service, request).await
+                        }))
+                }
+                "/cognate.v1.Operator/ListWatches" => {
+                    incoming
+                        .server_streaming(move |request| Box::pin(async move {
+                            T::list_watches(&service, request).await
+                        }))
+                }
+                "/cognate.v1.Operator/RemoveWatch" => {
+                    incoming
+                        .unary(move |request| Box::pin(async move {
+                            T::remove_watch(&service, request).await
+                        }))
+                }
+                "/cognate.v1.Operator/OpenCase" => {
+                    incoming
+                        .unary(move |request| Box::pin(async move {
+                            T::open_case(&service, request).await
+                        }))
+                }
+                "/cognate.v1.Operator/CheckCase" => {
+                    incoming
+                        .unary(move |request| Box::pin(async move {
+                            T::check_case(&service, request).await
+                        }))
+                }
+                "/cognate.v1.Operator/ListCases" => {
+                    incoming
+                        .server_streaming(move |request| Box::pin(async move {
+                            T::list_cases(&service, request).await
+                        }))
+                }
+                "/cognate.v1.Operator/ExportCase" => {
+                    incoming
+                        .server_streaming(move |request| Box::pin(async move {
+                            T::export_case(&service, request).await
+                        }))
+                }
+                "/cognate.v1.Operator/ShowCoordinator" => {
+                    incoming
+                        .unary(move |request| Box::pin(async move {
+                            T::show_coordinator(&service, request).await
+                        }))
+                }
+                "/cognate.v1.Operator/Login" => {
+                    incoming
+                        .unary(move |request| Box::pin(async move {
+                            T::login(&service, request).await
+                        }))
+                }
+                "/cognate.v1.Operator/ListEvents" => {
+                    incoming
+                        .unary(move |request| Box::pin(async move {
+                            T::list_events(&service, request).await
+                        }))
+                }
+                _ => unknown_method(),
+            }
+        }
     }
 }

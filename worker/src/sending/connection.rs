@@ -6,6 +6,7 @@
 use std::sync::Arc;
 use std::time::Duration;
 
+use cognate_proto::calls::Messages;
 use cognate_proto::file_hash::FileHashList;
 use cognate_proto::fine::{FineChoice, FineError};
 use cognate_proto::limits::MESSAGE_BYTES_MAX;
@@ -22,8 +23,8 @@ use cognate_proto::v1::{
 };
 use tokio::sync::mpsc;
 use tokio_stream::wrappers::ReceiverStream;
+use tonic::Status;
 use tonic::transport::Channel;
-use tonic::{Status, Streaming};
 
 use super::dry_run_file::{self, DryRun};
 use super::outgoing::{ANSWER_MAX, Outgoing};
@@ -59,7 +60,7 @@ impl Connection {
         self.channel.clone().ok_or_else(|| Status::unavailable("a dry run has no coordinator"))
     }
 
-    fn worker(&self) -> Result<WorkerClient<Channel>, Status> {
+    fn worker(&self) -> Result<WorkerClient, Status> {
         Ok(WorkerClient::new(self.channel()?).max_decoding_message_size(MESSAGE_BYTES_MAX))
     }
 
@@ -67,7 +68,7 @@ impl Connection {
     pub(crate) async fn attach(
         &self,
         hello: Hello,
-    ) -> Result<(Outgoing<AttachRequest>, Streaming<AttachResponse>), SiteError> {
+    ) -> Result<(Outgoing<AttachRequest>, Messages<AttachResponse>), SiteError> {
         let (sender, requests) = mpsc::channel(16);
         let up = Outgoing::new(sender, self.log.clone());
         up.send(AttachUp::Hello(hello)).await?;
@@ -198,7 +199,7 @@ impl Connection {
     }
 
     /// Requests the list of scans that concern this site, or the result of one of them for this site.
-    pub(crate) async fn results(&self, scan: Option<u64>) -> Result<Streaming<ResultsResponse>, SiteError> {
+    pub(crate) async fn results(&self, scan: Option<u64>) -> Result<Messages<ResultsResponse>, SiteError> {
         let request = self.log.recorded(Kind::ResultsRequest, ResultsRequest { scan }).await?;
         let session = |status| SiteError::Session(Box::new(status));
         let mut worker = self.worker().map_err(session)?;
@@ -228,7 +229,7 @@ const DRAIN_MAX: Duration = Duration::from_secs(10);
 
 /// Sends the requests of a push and forwards its answers.
 async fn forward(
-    mut worker: WorkerClient<Channel>,
+    mut worker: WorkerClient,
     requests: mpsc::Receiver<PushRequest>,
     incoming: mpsc::Sender<Result<PushResponse, Status>>,
 ) {

@@ -9,7 +9,9 @@ use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
 use cognate_fingerprint::{Key, Method, View};
 use cognate_proto::batch::{Batch, DocumentRow};
+use cognate_proto::calls::Messages;
 use cognate_proto::index_digest::IndexDigest;
+use cognate_proto::limits::MESSAGE_BYTES_MAX;
 use cognate_proto::v1::attach_request::Message as AttachUp;
 use cognate_proto::v1::attach_response::Message as AttachDown;
 use cognate_proto::v1::push_request::Message as PushUp;
@@ -32,7 +34,7 @@ use tokio::sync::{mpsc, oneshot};
 use tokio::task::JoinHandle;
 use tokio_stream::wrappers::{ReceiverStream, UnboundedReceiverStream};
 use tonic::transport::{Channel, Endpoint, Server};
-use tonic::{Request, Response, Status, Streaming};
+use tonic::{Request, Response, Status};
 
 pub(crate) const WINDOW_BYTES: u64 = cognate_proto::limits::WINDOW_BYTES;
 
@@ -135,7 +137,7 @@ impl Worker for Service {
     type FileHashesStream = ReceiverStream<Result<FileHashTable, Status>>;
     type FineChoicesStream = ReceiverStream<Result<FineChoice, Status>>;
 
-    async fn attach(&self, request: Request<Streaming<AttachRequest>>) -> Result<Response<Self::AttachStream>, Status> {
+    async fn attach(&self, request: Request<Messages<AttachRequest>>) -> Result<Response<Self::AttachStream>, Status> {
         if let Some(status) = &self.script.refuses {
             return Err(status.clone());
         }
@@ -172,7 +174,7 @@ impl Worker for Service {
         Ok(Response::new(ReceiverStream::new(stream)))
     }
 
-    async fn push(&self, request: Request<Streaming<PushRequest>>) -> Result<Response<Self::PushStream>, Status> {
+    async fn push(&self, request: Request<Messages<PushRequest>>) -> Result<Response<Self::PushStream>, Status> {
         let mut requests = request.into_inner();
         let (down, stream) = mpsc::channel(64);
         let answers = Arc::clone(&self.script.answers);
@@ -217,7 +219,7 @@ impl Worker for Service {
 
     async fn file_hash_hits(
         &self,
-        _: Request<Streaming<FileHashHitsRequest>>,
+        _: Request<Messages<FileHashHitsRequest>>,
     ) -> Result<Response<FileHashHitsResponse>, Status> {
         Err(Status::unimplemented("not here"))
     }
@@ -228,7 +230,7 @@ impl Worker for Service {
 
     async fn fine_chunks(
         &self,
-        _: Request<Streaming<FineChunksRequest>>,
+        _: Request<Messages<FineChunksRequest>>,
     ) -> Result<Response<FineChunksResponse>, Status> {
         Err(Status::unimplemented("not here"))
     }
@@ -361,7 +363,7 @@ impl Running {
             wire: to_wire,
             pushed: to_pushed,
         };
-        let service = WorkerServer::new(service);
+        let service = WorkerServer::new(service, MESSAGE_BYTES_MAX);
         tokio::spawn(
             Server::builder().add_service(service).serve_with_incoming(UnboundedReceiverStream::new(incoming)),
         );

@@ -132,7 +132,10 @@ async fn each_method_is_open_only_to_its_callers() {
 }
 
 /// A control stream that is open, and its end at the worker.
-async fn attach(channel: Channel, hello: Hello) -> Result<tonic::Streaming<cognate_proto::v1::AttachResponse>, Status> {
+async fn attach(
+    channel: Channel,
+    hello: Hello,
+) -> Result<cognate_proto::calls::Messages<cognate_proto::v1::AttachResponse>, Status> {
     let greeting = AttachRequest { message: Some(attach_request::Message::Hello(hello)) };
     let requests = tokio_stream::once(greeting).chain(tokio_stream::pending());
     Ok(soon(WorkerClient::new(channel).attach(requests)).await?.into_inner())

@@ -4,9 +4,10 @@ use std::collections::HashMap;
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
+use cognate_proto::calls::Messages;
 use tokio::sync::{OwnedSemaphorePermit, Semaphore};
 use tokio::time::Instant;
-use tonic::{Status, Streaming};
+use tonic::Status;
 
 use crate::error::Error;
 
@@ -57,9 +58,9 @@ impl Arrival {
     ///
     /// # Errors
     /// Fails if it comes too late, or has nothing in it.
-    pub(crate) async fn next<T: prost::Message, M>(
+    pub(crate) async fn next<T: prost::Message + Default, M>(
         &mut self,
-        pieces: &mut Streaming<T>,
+        pieces: &mut Messages<T>,
         message: impl FnOnce(T) -> Option<M>,
     ) -> Result<Option<M>, Status> {
         let came = tokio::time::timeout_at(self.until, pieces.message()).await;

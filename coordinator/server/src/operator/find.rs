@@ -2,11 +2,12 @@
 
 use std::sync::Arc;
 
+use cognate_proto::calls::Messages;
 use cognate_proto::name::SiteName;
 use cognate_proto::v1;
 use cognate_proto::v1::find_request::Message as Up;
 use tokio::sync::SemaphorePermit;
-use tonic::{Status, Streaming};
+use tonic::Status;
 
 use super::OperatorService;
 use crate::error::Error;
@@ -22,7 +23,7 @@ impl OperatorService {
     pub(super) async fn search(
         &self,
         operator: Operator,
-        mut pieces: Streaming<v1::FindRequest>,
+        mut pieces: Messages<v1::FindRequest>,
     ) -> Result<Answer, Status> {
         let mut arrival = self.services.finder.arrivals.begin(operator.name.as_str()).await?;
         let Some(Up::Open(open)) = arrival.next(&mut pieces, |piece| piece.message).await? else {

@@ -2,10 +2,11 @@
 
 use std::sync::Arc;
 
+use cognate_proto::calls::Messages;
 use cognate_proto::name::SiteName;
 use cognate_proto::v1::FindHashesRequest;
 use cognate_proto::v1::find_hashes_request::Message as Up;
-use tonic::{Status, Streaming};
+use tonic::Status;
 
 use super::OperatorService;
 use crate::error::Error;
@@ -17,7 +18,7 @@ impl OperatorService {
     pub(super) async fn search_hashes(
         &self,
         operator: Operator,
-        mut pieces: Streaming<FindHashesRequest>,
+        mut pieces: Messages<FindHashesRequest>,
     ) -> Result<HashAnswer, Status> {
         let mut arrival = self.services.finder.arrivals.begin(operator.name.as_str()).await?;
         let Some(Up::Open(open)) = arrival.next(&mut pieces, |piece| piece.message).await? else {

@@ -3,13 +3,13 @@
 use std::num::NonZeroUsize;
 
 use cognate_fingerprint::{Key, Method, View};
+use cognate_proto::calls::Messages;
 use cognate_proto::name::{RepositoryName, ScanId};
 use cognate_proto::options::{ScanOptions, ScanView};
 use cognate_proto::v1::worker_client::WorkerClient;
 use cognate_proto::v1::{self, Batch, Hello, OpenIndex, Seal, SyncEnded, SyncSummary};
 use tokio::sync::mpsc;
 use tonic::Code;
-use tonic::transport::Channel;
 
 use super::*;
 use crate::harness::{Harness, site, soon};
@@ -21,13 +21,13 @@ const LIMITS: AnalysisLimits =
 
 /// A worker whose messages a test writes one by one.
 struct Hand {
-    client: WorkerClient<Channel>,
+    client: WorkerClient,
 }
 
 /// One stream of requests, and its answers.
 struct Said<Up, Down> {
     up: mpsc::Sender<Up>,
-    down: Streaming<Down>,
+    down: Messages<Down>,
 }
 
 impl Hand {
