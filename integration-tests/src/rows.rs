@@ -1,11 +1,7 @@
 //! The rows of the specification of reliability, each with its tests, and their results in the output of a test run.
 
-mod pages;
-
 use std::collections::{BTreeMap, BTreeSet};
 use std::fmt::Write as _;
-
-pub use self::pages::Page;
 
 /// The rows, as they are kept.
 pub const ROWS: &str = include_str!("../rows.txt");
@@ -109,9 +105,10 @@ fn counts(rows: &[Row]) -> String {
     table
 }
 
-/// The page of the rows. With the results of a run, each test has its own.
+/// `docs/reliability.md`: its text, and below the marker what is made of the rows. With the results of a run, each test has its own.
 pub fn page(rows: &[Row], results: Option<&BTreeMap<String, bool>>) -> String {
-    let mut page = HEAD.replace("COUNTS", counts(rows).trim_end());
+    let text = RELIABILITY.split(MADE).next().unwrap_or_default();
+    let mut page = format!("{text}{MADE}\n\n{}\n", counts(rows));
     for row in rows {
         let test = |name: &String| match results.map(|results| results.get(name)) {
             None => format!("`{name}`"),
@@ -119,12 +116,13 @@ pub fn page(rows: &[Row], results: Option<&BTreeMap<String, bool>>) -> String {
             Some(Some(false)) => format!("`{name}`: **failed**"),
             Some(None) => format!("`{name}`: not run"),
         };
-        let mut tests = row.tests.iter().map(test);
-        let (id, class, fault) = (&row.id, row.class.name(), &row.fault);
-        let _ = writeln!(page, "| {id} | {class} | {fault} | {} | {} |", tests.next().unwrap_or_default(), row.remark);
-        for test in tests {
-            let _ = writeln!(page, "| {id} | | | {test} | |");
-        }
+        let tests: Vec<String> = row.tests.iter().map(test).collect();
+        let weakness = match row.class {
+            Class::Tested => String::new(),
+            class => format!(" (**{}**: {})", class.name(), row.remark),
+        };
+        let end = if tests.is_empty() { "." } else { ": " };
+        let _ = writeln!(page, "- {} {}{weakness}{end}{}", row.id, row.fault, tests.join(", "));
     }
     page
 }
@@ -166,8 +164,11 @@ pub fn with_results(page: &str, results: &BTreeMap<String, bool>) -> (String, BT
     (out, missing)
 }
 
-/// The page but for its rows.
-const HEAD: &str = include_str!("../reliability.md");
+/// The page of the rows, as it is committed.
+const RELIABILITY: &str = include_str!("../../docs/reliability.md");
+
+/// Everything below this line of the page is made of the rows.
+const MADE: &str = "<!-- below: made by fault-rows -->";
 
 #[cfg(test)]
 mod tests {
