@@ -351,6 +351,23 @@ fn the_guide_leads_from_nothing_to_a_report_word_for_word() {
 }
 
 #[test]
+fn the_files_and_types_that_the_life_of_a_chunk_names_exist() {
+    let page = document("life-of-a-chunk.md");
+    let named: Vec<&str> = page.split('`').skip(1).step_by(2).collect();
+    let files: Vec<&str> = named.iter().copied().filter(|name| name.ends_with(".rs")).collect();
+    let sources: String =
+        files.iter().map(|file| std::fs::read_to_string(workspace().join(file)).expect(file)).collect();
+    let is_type =
+        |name: &&str| name.len() > 3 && name.starts_with(char::is_uppercase) && name.chars().all(char::is_alphanumeric);
+    let types: Vec<&str> = named.iter().copied().filter(is_type).collect();
+    assert!(files.len() > 30 && types.len() > 20, "{} files, {} types", files.len(), types.len());
+    for name in types {
+        let used = sources.split(|letter: char| !letter.is_alphanumeric()).any(|word| word == name);
+        assert!(used, "no file that the page names knows `{name}`");
+    }
+}
+
+#[test]
 fn links_between_documents_lead_somewhere() {
     let mut folders = vec![workspace().to_owned(), workspace().join("docs"), workspace().join("docs/decisions")];
     while let Some(folder) = folders.pop() {
