@@ -1,4 +1,4 @@
-//! The job of a layer in files: what `cognate-spark` reads. The format is in `docs/formats.md`.
+//! The job of a layer in files: what `cognate-spark` reads.
 //!
 //! | file | what |
 //! |---|---|
