@@ -105,11 +105,12 @@ fn counts(rows: &[Row]) -> String {
     table
 }
 
-/// `docs/reliability.md`: its text, and below the marker what is made of the rows. With the results of a run, each test has its own.
+/// `docs/reliability.md`: its text, and below the marker the counts of the rows and those that are not tested well. With the results of
+/// a run, all rows and each test with its result.
 pub fn page(rows: &[Row], results: Option<&BTreeMap<String, bool>>) -> String {
     let text = RELIABILITY.split(MADE).next().unwrap_or_default();
     let mut page = format!("{text}{MADE}\n\n{}\n", counts(rows));
-    for row in rows {
+    for row in rows.iter().filter(|row| results.is_some() || row.class != Class::Tested) {
         let test = |name: &String| match results.map(|results| results.get(name)) {
             None => format!("`{name}`"),
             Some(Some(true)) => format!("`{name}`: passed"),
