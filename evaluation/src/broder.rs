@@ -202,7 +202,7 @@ fn estimates(trials: &[Trial], findings: &mut Findings) {
         "the mean is between 50 and 100",
         format!("mean {:.0} for documents of {} shingles", mean(&sizes), WORDS - 6),
         Agreement::of((50.0..=100.0).contains(&mean(&sizes))),
-        "MOD of 2^i of 100·2^i to 100·2^(i+1) shingles keeps 100 to 200: the printed bounds would need 2^(i+1)",
+        "MOD of 2^i keeps 100 to 200 of 100·2^i to 100·2^(i+1) shingles; the printed bounds need 2^(i+1)",
     );
     let mut panel = Panel::new(
         "estimates of each pair",

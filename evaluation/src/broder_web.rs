@@ -121,7 +121,7 @@ fn report(documents: &[Document], clustered: &Clustered, counts: &Counts, findin
         "none: a matter of the collection",
         per_cent(in_clusters),
         Agreement::Other,
-        "a matter of the collection: theirs is the Web of 1996, this one has several versions of the same documents",
+        "a matter of the collection: theirs is the Web of 1996; this one has several versions of a document",
     );
     findings.compare(
         "clusters of identical documents alone",
@@ -141,7 +141,7 @@ fn report(documents: &[Document], clustered: &Clustered, counts: &Counts, findin
     );
     let quadratic = documents.len() * documents.len() / 2;
     findings.compare(
-        "4.4: in practice a fingerprint belongs to few clusters, so that the time is O(r·s)",
+        "4.4: a fingerprint belongs to few clusters, so the time is O(r·s)",
         "linear in the documents",
         "at most ten comparisons a document",
         format!(
@@ -150,7 +150,7 @@ fn report(documents: &[Document], clustered: &Clustered, counts: &Counts, findin
             quadratic / documents.len().max(1)
         ),
         Agreement::of(clustered.comparisons <= 10 * documents.len()),
-        "only clusters that have a fingerprint in common are compared, the eight with most of them",
+        "only the eight clusters with most common fingerprints are compared",
     );
     let mut sizes: BTreeMap<usize, usize> = BTreeMap::new();
     clustered.clusters.iter().for_each(|cluster| *sizes.entry(cluster.len()).or_insert(0) += 1);
@@ -213,7 +213,7 @@ fn chains(method: &Method, sketches: &[Signature], clustered: &Clustered, findin
         "at least one pair of members resembles its first member and not each other",
         format!("{below} of {pairs} pairs of members (less the first) resemble each other by less than 50 %"),
         if pairs == 0 { Agreement::Other } else { Agreement::of(below > 0) },
-        "a cluster holds what resembles its first member; families in a report are made the same way, at 80 %",
+        "members resemble the first one; families of a report are made in the same way, at 80 %",
     );
 }
 

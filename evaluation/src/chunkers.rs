@@ -115,12 +115,11 @@ pub(crate) fn run(setting: &Setting<'_>) -> Result<Findings, Error> {
         vec![by_mean, by_length, found.0, found.1],
     ));
     findings.remark(format!(
-        "Recall: bytes of a document in chunks that its relative has too, of the bytes that lie in runs of {EXACT_WINDOW_BYTES} bytes \
-         or more which the relative has too. Fixed lengths find what stands before the first edit, and no more."
+        "Recall: of the bytes in runs of {EXACT_WINDOW_BYTES} bytes or more that the relative has, those in chunks that it has. \
+         Fixed lengths find only what precedes the first edit."
     ));
     findings.remark(
-        "The basic sliding window has no least and no greatest length: it makes many very short chunks, which cost as much \
-         metadata as long ones, and some very long ones, which are lost whole at the first edit.",
+        "The basic sliding window makes many very short chunks, which cost as much metadata as long ones, and some very long ones, which the first edit loses.",
     );
     Ok(findings)
 }
@@ -228,7 +227,7 @@ fn compare_curves(curves: &[(&str, Vec<Sum>)], findings: &mut Findings) {
         "TTTD finds as much or more at every price",
         describe(&basic),
         better(&basic),
-        "a least length spends no metadata on crumbs, a greatest one loses no long chunks",
+        "a least length saves metadata of crumbs, a greatest one loses no long chunks",
     );
     let fast = against(fast);
     findings.compare(
@@ -237,7 +236,7 @@ fn compare_curves(curves: &[(&str, Vec<Sum>)], findings: &mut Findings) {
         "none: the paper claims nothing",
         describe(&fast),
         Agreement::Other,
-        "TTTD first, FastCDC second: which is ahead depends on the mean; its crate begins at a mean of 256",
+        "TTTD first, FastCDC second; which is ahead depends on the mean",
     );
     let metadata =
         |mean: usize| MEANS.iter().position(|known| *known == mean).and_then(|at| tttd.get(at)).map(Sum::metadata);
@@ -363,8 +362,7 @@ fn compare_runs(probable: &Panel, findings: &mut Findings) {
         "TTTD is not behind at any length of the run",
         format!("from {from} means on; {}; {}; {}", describe(1.0), describe(2.0), describe(4.0)),
         Agreement::of(last_behind.is_none()),
-        "below that the crumbs of the basic sliding window are found more often, each a few bytes that cost as much \
-         metadata as any chunk; who looks for shorter runs is better served by TTTD at a smaller mean",
+        "below that the crumbs of the basic sliding window are found more often, at the metadata of a chunk each; TTTD at a smaller mean is better for short runs",
     );
 }
 

@@ -64,9 +64,7 @@ pub(crate) fn run(setting: &Setting<'_>) -> Result<Findings, Error> {
     let documents: Vec<Document> = sets.into_iter().flat_map(|(_, documents)| documents).collect();
     passages(setting, &documents, &mut findings)?;
     findings.remark(
-        "How the defaults were chosen, by a rule that was written down first: of all k from 10 to 30 and all intervals of the \
-         table, those with the highest recall above 0.8 in the worse of two sets, as long as no more than 10 % of all pairs are \
-         candidates in either.",
+        "The defaults follow from a rule that was written first: of all k from 10 to 30 and all intervals, the highest recall above 0.8 in the worse of two sets with at most 10 % of all pairs as candidates in either.",
     );
     findings.remark(
         "The expected frequencies of first letters are the project's own table (`fingerprint/frequencies`), in place of the \

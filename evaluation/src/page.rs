@@ -2,10 +2,13 @@
 
 use std::fmt::Write as _;
 
-use crate::findings::{Findings, Table};
+use crate::findings::{Comparison, Findings, Table};
 
-/// The page only links to the CSV files of longer tables.
-const ROWS_MAX: usize = 48;
+/// A page shows the tables that have at most this many cells. It links to the CSV files of all others.
+const CELLS_MAX: usize = 24;
+
+/// A text of this many words is not repeated in the row after it.
+const REPEATED_WORDS: usize = 3;
 
 const PAPER_HEAD: &str =
     "\n## Against the paper\n\n| | the paper | yes if | here | agrees | why |\n|---|---|---|---|---|---|\n";
@@ -14,45 +17,52 @@ const AIMS_HEAD: &str = "\n## Against the aims\n\n| | aim | here | met | before 
 /// The page of an experiment.
 pub(crate) fn page(experiment: &str, findings: &Findings) -> String {
     let mut page = format!("# {}\n\n`cognate evaluate {experiment}`. {}\n", findings.title, findings.paper);
-    if !findings.facts.is_empty() {
-        page.push_str("\n| run | |\n|---|---|\n");
-        for (name, value) in &findings.facts {
-            let _ = writeln!(page, "| {} | {} |", cell(name), cell(value));
-        }
+    for (place, (name, value)) in findings.facts.iter().enumerate() {
+        let _ = write!(page, "{}- {name}: {value}\n", if place == 0 { "\n" } else { "" });
     }
-    if !findings.comparisons.is_empty() {
-        page.push_str(if findings.against_aims { AIMS_HEAD } else { PAPER_HEAD });
-        for row in &findings.comparisons {
-            let criterion = (!findings.against_aims).then_some(&row.criterion);
-            let words = [Some(&row.what), Some(&row.paper), criterion, Some(&row.ours)];
-            let words = words.into_iter().flatten().map(|text| cell(text)).collect::<Vec<_>>().join(" | ");
-            let _ = writeln!(page, "| {words} | **{}** | {} |", row.agreement.word(), cell(&row.why));
-        }
-    }
+    write_comparisons(&mut page, findings);
     for figure in &findings.figures {
-        let _ = write!(page, "\n## {}\n\n![{}]({}.svg)\n", figure.title, figure.title, figure.name);
+        let _ = write!(page, "\n## {}\n\n![]({}.svg)\n", figure.title, figure.name);
     }
-    for table in &findings.tables {
-        write_table(&mut page, table);
+    let is_shown = |table: &&Table| table.rows.len() * table.columns.len() <= CELLS_MAX;
+    findings.tables.iter().filter(is_shown).for_each(|table| write_table(&mut page, table));
+    let linked: Vec<&Table> = findings.tables.iter().filter(|table| !is_shown(table)).collect();
+    if !linked.is_empty() {
+        page.push_str("\n## Longer tables\n\n");
+    }
+    for table in linked {
+        let _ = writeln!(page, "- [{}]({}.csv), {} rows", table.title, table.name, table.rows.len());
     }
     if !findings.remarks.is_empty() {
         page.push_str("\n## Remarks\n\n");
-        for remark in &findings.remarks {
-            let _ = writeln!(page, "- {remark}");
-        }
+    }
+    for remark in &findings.remarks {
+        let _ = writeln!(page, "- {remark}");
     }
     page
 }
 
-fn write_table(page: &mut String, table: &Table) {
-    let _ = write!(page, "\n## {}\n\n", table.title);
-    if table.rows.len() > ROWS_MAX {
-        let _ = writeln!(page, "{} rows: [{}.csv]({}.csv)", table.rows.len(), table.name, table.name);
-        return;
+fn write_comparisons(page: &mut String, findings: &Findings) {
+    if !findings.comparisons.is_empty() {
+        page.push_str(if findings.against_aims { AIMS_HEAD } else { PAPER_HEAD });
     }
+    let mut above: Option<&Comparison> = None;
+    for row in &findings.comparisons {
+        let text = |of: fn(&Comparison) -> &str| match above.map(of) {
+            Some(text) if text == of(row) && text.split(' ').count() >= REPEATED_WORDS => "the same".to_owned(),
+            _ => cell(of(row)),
+        };
+        let (paper, criterion, why) = (text(|row| &row.paper), text(|row| &row.criterion), text(|row| &row.why));
+        let criterion = if findings.against_aims { String::new() } else { format!("{criterion} | ") };
+        let (what, ours, word) = (cell(&row.what), cell(&row.ours), row.agreement.word());
+        let _ = writeln!(page, "| {what} | {paper} | {criterion}{ours} | **{word}** | {why} |");
+        above = Some(row);
+    }
+}
+
+fn write_table(page: &mut String, table: &Table) {
     let names: Vec<String> = table.columns.iter().map(|column| cell(column)).collect();
-    let _ = writeln!(page, "| {} |", names.join(" | "));
-    let _ = writeln!(page, "|{}", "---|".repeat(names.len()));
+    let _ = write!(page, "\n## {}\n\n| {} |\n|{}\n", table.title, names.join(" | "), "---|".repeat(names.len()));
     for row in &table.rows {
         let cells: Vec<String> = row.iter().map(|value| cell(&value.text())).collect();
         let _ = writeln!(page, "| {} |", cells.join(" | "));
@@ -78,9 +88,12 @@ mod tests {
         table.row(["x".into(), Cell::from(0.123_456)]);
         findings.tables.push(table);
         let page = page("name", &findings);
-        for part in
-            ["# Title", "a\\|b", "| Fig. 1 | 50 % | within 2 points | 51 % | **yes** | same data |", "| x | 0.1235 |"]
-        {
+        for part in [
+            "# Title",
+            "- corpus: a|b\n",
+            "| Fig. 1 | 50 % | within 2 points | 51 % | **yes** | same data |",
+            "| x | 0.1235 |",
+        ] {
             assert!(page.contains(part), "{part}\n{page}");
         }
     }
@@ -103,13 +116,29 @@ mod tests {
         (0..100_u64).for_each(|n| table.row([n.into()]));
         findings.tables.push(table);
         let page = page("name", &findings);
-        assert!(page.contains("100 rows: [long.csv](long.csv)") && !page.contains("| 50 |"));
+        assert!(page.contains("- [A table](long.csv), 100 rows\n") && !page.contains("| 50 |"));
     }
 
     #[test]
     fn cells_cannot_break_the_table() {
         for (text, expected) in [("a|b", "a\\|b"), ("a\nb", "a b"), ("||", "\\|\\|"), ("plain", "plain")] {
             assert_eq!(cell(text), expected);
+        }
+    }
+
+    #[test]
+    fn a_text_that_the_row_above_has_is_not_repeated() {
+        let mut findings = Findings::new("Title", "");
+        for what in ["a", "b", "c"] {
+            findings.compare(what, "in all", "at most 4 points", what, Agreement::Yes, "a reason of four words");
+        }
+        let page = page("name", &findings);
+        for part in [
+            "| a | in all | at most 4 points | a | **yes** | a reason of four words |",
+            "| b | in all | the same | b | **yes** | the same |",
+            "| c | in all | the same | c | **yes** | the same |",
+        ] {
+            assert!(page.contains(part), "{part}\n{page}");
         }
     }
 
@@ -125,7 +154,7 @@ mod tests {
 
     #[test]
     fn a_table_of_the_greatest_length_is_printed() {
-        for (rows, printed) in [(ROWS_MAX, true), (ROWS_MAX + 1, false)] {
+        for (rows, printed) in [(CELLS_MAX, true), (CELLS_MAX + 1, false)] {
             let mut table = Table::new("t", "A table", &["n"]);
             (0..rows).for_each(|n| table.row([n.into()]));
             let mut findings = Findings::new("Title", "");

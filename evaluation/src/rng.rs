@@ -1,6 +1,6 @@
 //! Random numbers that are the same for the same seed, everywhere and always.
 //!
-//! The committed pages of `docs/evaluation` follow from their seeds. The generator is `SplitMix64`, whose numbers are fixed. The
+//! The committed pages of `evaluation/pages` follow from their seeds. The generator is `SplitMix64`, whose numbers are fixed. The
 //! step from its numbers to a choice (`below`, `choose`) is here and not in a crate such as `rand`, whose next version may
 //! choose otherwise and would change every page.
 

@@ -44,8 +44,7 @@ pub(crate) fn run(setting: &Setting<'_>) -> Result<Findings, Error> {
     findings.fact(
         "all fifteen count",
         format!(
-            "in {whole} of {} runs each document has an index; in the others a document is too short for k. The program is read \
-             as the paper's program read it, each byte as a letter of ISO 8859-1; control characters end words",
+            "in {whole} of {} runs each document has an index; in the others a document is too short for k. The program is read byte by byte as ISO 8859-1, as in the paper; control characters end words",
             runs.len()
         ),
     );

@@ -227,7 +227,7 @@ fn report(made: &Made, rounds: &[Round], findings: &mut Findings) {
         "17 chunks, all of them of the preamble",
         format!("{} chunks in all members", before.common.len()),
         Agreement::of(before.common.iter().copied().collect::<BTreeSet<_>>() == made.preamble),
-        "the preamble was made to have as many; what follows it is different in every document",
+        "the preamble was made so; what follows differs in every document",
     );
     let found = |round: &Round| made.versions.iter().filter(|pair| round.pairs.contains(pair)).count();
     findings.compare(
@@ -242,7 +242,7 @@ fn report(made: &Made, rounds: &[Round], findings: &mut Findings) {
             made.versions.len()
         ),
         Agreement::of(once.largest <= 2 && found(once) == made.versions.len()),
-        "the licence of 30 documents is a second template, which the first had hidden",
+        "the first template hid a second one, the licence of 30 documents",
     );
     if let Some(last) = rest.last() {
         let false_ones = last.pairs.iter().filter(|pair| !made.versions.contains(pair)).count();
@@ -275,7 +275,7 @@ fn report(made: &Made, rounds: &[Round], findings: &mut Findings) {
         "after one marking every document counts with its bytes less those of the preamble",
         format!("{right} of {DOCUMENTS} documents do"),
         Agreement::of(right == DOCUMENTS),
-        "the marks are applied to the chunks of the first round as the analysis reads them",
+        "the analysis applies the marks to the chunks of the first round",
     );
 }
 

@@ -155,7 +155,7 @@ fn compare(outcomes: &[(u32, Outcome)], findings: &mut Findings) {
             .collect::<Vec<_>>()
             .join(", "),
         Agreement::of(kept),
-        "at 16 and 20 bits the bound is above 1 and says nothing; from 24 on it is some hundred times what happens",
+        "at 16 and 20 bits the bound is above 1; from 24 on it is some hundred times what happens",
     );
     let off = |outcome: &Outcome| {
         let of_mean = deviation(&outcome.excess) / (outcome.excess.len().max(1) as f64).sqrt();
@@ -216,10 +216,9 @@ pub(super) fn far_off(estimates: &[(f64, [f64; 2])], findings: &mut Findings) {
     let below: Vec<_> = estimates.iter().filter(|(truth, _)| *truth < 0.5).collect();
     let seen = [0, 1].map(|sample: usize| below.iter().filter(|(_, found)| found[sample] > 0.9).count());
     findings.compare(
-        "4.2: of the entire Web no pair that resembles less than 50 % is seen as more than 90 %",
+        "4.2: in the entire Web no pair below 50 % is seen as more than 90 %",
         "with a probability of less than 0.1 % some pair is",
-        "computed for 100 samples, less than 0.001 such pairs are expected if all pairs of 30 million documents resemble 50 %; \
-         and none is among the pairs here",
+        "of 100 samples less than 0.001 such pairs are expected if all pairs of 30 million documents resemble 50 %, and none is here",
         format!(
             "{:.1e} pairs with 100 samples, {:.1e} with 200; {} and {} of {} pairs below 50 % here",
             expected[0],

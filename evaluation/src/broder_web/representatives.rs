@@ -328,25 +328,25 @@ fn judge(scores: &[(Score, f64)], truth: usize, findings: &mut Findings) {
         per_cent(f1(middle))
     );
     findings.compare(
-        "4.4: the first member is good enough a representative",
+        "4.4: the first member is a good representative",
         "\"we can take the s most popular fingerprints in a cluster, or simply, just the first member\"",
         "its F1 is at most one point below that of the others",
         all.clone(),
         Agreement::of(f1(first) + 0.01 >= f1(popular).max(f1(middle))),
-        "most clusters have two members, which any representative puts together",
+        "most clusters have two members, which any representative joins",
     );
     findings.compare(
-        "no representative of the paper is better than what a scan can do",
+        "no representative of the paper is better than a scan's",
         "none: an aim of ours",
-        "none has an F1 more than one point above the better of the product's two",
+        "no F1 is more than one point above the better of the product's",
         format!("{all}; greedy {}, connected {}", per_cent(f1(largest)), per_cent(f1(components))),
         Agreement::of(f1(first).max(f1(popular)).max(f1(middle)) <= f1(largest).max(f1(components)) + 0.01),
-        "if it did not hold, the winner would be an option of a scan",
+        "else the winner would be an option of a scan",
     );
     findings.compare(
         "greedy clusters of a scan do not depend on the order of the documents",
         "none: an aim of ours",
-        "with the largest first another order moves no more than one pair in a thousand",
+        "another order moves at most one pair in a thousand",
         format!(
             "moved: first {}, popular {}, middle {}, largest first {}, connected {}",
             per_cent(first.1),
@@ -356,7 +356,7 @@ fn judge(scores: &[(Score, f64)], truth: usize, findings: &mut Findings) {
             per_cent(components.1)
         ),
         Agreement::of(largest.1 <= 0.001),
-        "only documents of equal size are in the order in which they come",
+        "only documents of equal size keep the order of arrival",
     );
 }
 

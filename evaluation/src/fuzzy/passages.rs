@@ -123,8 +123,7 @@ fn compare(curves: &[(String, Curve)], planted: usize, findings: &mut Findings) 
         "by default at least 80 % with 10 % of their words replaced",
         curves.iter().map(|(name, curve)| format!("{name}: recall by words replaced {}", recalls(curve))).collect::<Vec<_>>().join("; "),
         Agreement::of(at_ten(&curves[0].1) >= 0.8),
-        "a passage of 150 words has a few words a class: replacing some moves it into other intervals; wider intervals find \
-         more and propose more",
+        "a passage of 150 words has a few words a class, so some replacements move it into other intervals; wider intervals find and propose more",
     );
     let unedited = &curves[0].1[0].1;
     let precision = share(unedited.verified_right, unedited.verified);
@@ -139,7 +138,7 @@ fn compare(curves: &[(String, Curve)], planted: usize, findings: &mut Findings) 
             curves[0].0
         ),
         Agreement::of(precision >= 0.9),
-        "verified: a cosine similarity of at least 0.5, the default threshold of a scan; right: the source, or a passage that is as good as the source (0.8)",
+        "verified: a cosine of at least 0.5, the default of a scan; right: the source, or a passage as similar as it (0.8)",
     );
 }
 

@@ -149,12 +149,12 @@ fn compare(measured: &[Measured<'_>], findings: &mut Findings) {
         "by default at least 75 % of the pairs above 0.8 in every set",
         describe(&|one| per_cent(one.recall_above(SIMILAR))),
         Agreement::of(measured.iter().all(|one| one.recall_above(SIMILAR) >= 0.75)),
-        "the similarity is the cosine by which scans and finds verify: counts of words without stop words",
+        "the cosine by which scans and finds verify: counts of words without stop words",
     );
     findings.compare(
         "recall grows with similarity",
         "so do both curves",
-        "by default more is found above 0.95 than above 0.8, and above 0.8 than above 0.5, in every set",
+        "by default recall above 0.95 is greater than above 0.8, and that than above 0.5, in every set",
         describe(&|one| [0.5, SIMILAR, 0.95].map(|least| per_cent(one.recall_above(least))).join(", ")),
         Agreement::of(measured.iter().all(|one| {
             one.recall_above(0.95) >= one.recall_above(SIMILAR) && one.recall_above(SIMILAR) > one.recall_above(0.5)
@@ -167,6 +167,6 @@ fn compare(measured: &[Measured<'_>], findings: &mut Findings) {
         "by default at most 10 % of all pairs are candidates in every set",
         describe(&|one| per_cent(one.candidates)),
         Agreement::of(measured.iter().all(|one| one.candidates <= CANDIDATES_MAX)),
-        "a candidate costs a comparison of word counts; the rest costs nothing",
+        "a candidate costs a comparison of word counts",
     );
 }

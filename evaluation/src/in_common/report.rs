@@ -76,15 +76,12 @@ pub(super) fn findings(corpora: &[Corpus]) -> Findings {
     }
     findings.tables.push(worst(corpora));
     findings.remark(
-        "An error is the difference between the reported and the true share of the first document, in points. A pair is \
-         measured here as a comparison measures a candidate, with the same code, without a threshold. The pairs have one \
-         path, which makes them candidates in a comparison; renamed documents are not measured here.",
+        "An error is the difference between the reported and the true share of the first document, in points. A pair is measured by the code of a comparison, without a threshold. The pairs have one path, so they are candidates; renamed documents are not measured.",
     );
     findings.remark(
-        "Unrelated pairs are the first document of one pair and the second one of another pair with the same suffix and \
-         another name. Some have more in common than chance would have it: frames and licences are true shares as well.",
+        "Unrelated pairs are the first document of one pair and the second one of another pair with the same suffix and another name. Frames and licences that they share are true shares.",
     );
-    findings.remark(format!("A picture shows the first {DRAWN} pairs of each kind that were drawn."));
+    findings.remark(format!("A picture shows the first {DRAWN} pairs of each kind."));
     findings.remark(
         "Documents are compared by their bytes, and office files, PDF and mail by their text, as a comparison does by default. \
          The contracts are made from the seed (--office-set): one template, drafted and signed.",
@@ -136,7 +133,7 @@ fn summary(corpora: &[Corpus]) -> Table {
 
 fn aims(findings: &mut Findings, corpus: &Corpus) {
     let (errors, before) = (Errors::of(corpus, DEFAULT), Errors::of(corpus, 0));
-    let why = |coarse: String| format!("{coarse} by whole chunks alone");
+    let coarse = |figure: String| format!("{figure} by whole chunks");
     let name = &corpus.name;
     findings.compare(
         &format!("{name}: median error"),
@@ -144,7 +141,7 @@ fn aims(findings: &mut Findings, corpus: &Corpus) {
         "",
         format!("{:.1}", errors.median),
         Agreement::of(errors.median <= ERROR_MEDIAN_MAX),
-        why(format!("{:.1}", before.median)),
+        coarse(format!("{:.1}", before.median)),
     );
     findings.compare(
         &format!("{name}: error at the 90th percentile"),
@@ -152,7 +149,7 @@ fn aims(findings: &mut Findings, corpus: &Corpus) {
         "",
         format!("{:.1}", errors.p90),
         Agreement::of(errors.p90 <= ERROR_P90_MAX),
-        why(format!("{:.1}", before.p90)),
+        coarse(format!("{:.1}", before.p90)),
     );
     findings.compare(
         &format!("{name}: truly half or more, reported less"),
@@ -163,15 +160,15 @@ fn aims(findings: &mut Findings, corpus: &Corpus) {
             0 => Agreement::Other,
             half => Agreement::of(share(errors.reported_less, half) <= LESS_THAN_HALF_MAX),
         },
-        why(before.reported_less.to_string()),
+        coarse(before.reported_less.to_string()),
     );
     findings.compare(
-        &format!("{name}: unrelated pairs, reported above the truth at the 90th percentile"),
+        &format!("{name}: unrelated pairs above the truth at the 90th percentile"),
         "at most 2 points",
         "",
         errors.excess_p90.map_or_else(|| "no pairs".to_owned(), |excess| format!("{excess:.1}")),
         errors.excess_p90.map_or(Agreement::Other, |excess| Agreement::of(excess <= EXCESS_P90_MAX)),
-        before.excess_p90.map_or_else(String::new, |excess| why(format!("{excess:.1}"))),
+        before.excess_p90.map_or_else(String::new, |excess| coarse(format!("{excess:.1}"))),
     );
 }
 

@@ -230,8 +230,7 @@ fn compare(all: &[Collection], findings: &mut Findings) {
         findings.compare(&format!("Table 2, {name}, above 70 %"), paper[place], "Mod reports as many correct pairs as Min or more, and Min more than the others", format!("reported {} of {}; correct {} of {correct}", describe(|found| found.0), union.len(), describe(|found| found.1)), match counts.iter().map(|found| found.1).collect::<Vec<_>>()[..] {
                 [mods, mins, sketches, chunks] if mods >= mins && mins >= sketches.max(chunks) => Agreement::Yes,
                 _ => Agreement::No,
-            }, "the order is compared (Mod, Min, then the others): other documents, other numbers. That Mod reports most pairs of short documents is the spread of small samples: \
-             about ten features a document");
+            }, "the order is compared, since the documents are others; Mod has about ten features of a short document, which scatter");
         let sets = pairs.iter().filter(|pair| as_sets(pair.reported[SKETCH]) > THRESHOLD).count();
         let of_min = |sketches: usize| sketches as f64 / counts[MIN].0.max(1) as f64;
         let paper_of_min = [17.0 / 25.0, 49.0 / 65.0][place];
@@ -270,7 +269,7 @@ fn compare(all: &[Collection], findings: &mut Findings) {
             } else {
                 Agreement::of(wrong.iter().all(|count| *count == 0))
             },
-            "few features of short documents fall on what a loose template has in common",
+            "the few features of a short document can fall into a loose template",
         );
     }
     if let [(_, short, in_short), (_, _, in_long)] = all {

@@ -261,7 +261,7 @@ fn compare(experiments: &[(&str, Vec<Class>)], findings: &mut Findings) {
             "in the longest documents its mean error is the smallest of the five",
             format!("{length}: {}", described(longest)),
             if *length == LENGTHS[LENGTHS.len() - 1].1 { Agreement::of(is_best) } else { Agreement::Other },
-            "a sample errs by chance, less the larger it is; a chunk with an edit is lost whole, whatever the length of the file",
+            "a sample errs by chance, a larger one less; an edit loses its chunk in a file of any length",
         );
     }
     let Some((_, versions)) = experiments.first() else { return };
@@ -283,10 +283,12 @@ fn compare(experiments: &[(&str, Vec<Class>)], findings: &mut Findings) {
         "8: its signature is exact: what two files have in common by it is identical",
         "\"we know precisely which portions of the files are identical\"",
         "no pair has more bytes in common chunks than in common at all, but for a hundredth",
-        format!("{too_many} of {pairs} pairs; {} of the shared bytes are in common chunks", per_cent(share(found, shared))),
+        format!(
+            "{too_many} of {pairs} pairs; {} of the shared bytes are in common chunks",
+            per_cent(share(found, shared))
+        ),
         Agreement::of(too_many == 0),
-        "this is what speaks for it: a lower bound with places, where samples have a ratio alone; TTTD has both and finds more \
-         (chunkers)",
+        "a lower bound with places, where samples have a ratio alone; TTTD finds more (chunkers)",
     );
 }
 

@@ -84,10 +84,10 @@ pub(crate) fn documents(setting: &Setting<'_>, findings: &mut Findings) -> Resul
     findings.fact(
         "all different",
         format!(
-            "no document has {:.0} % of its windows of {SHARE_WIDTH} bytes in common with another, counted exactly; the \
-             greatest share is {:.1} %; {left_out} of {all} texts were left out for that",
-            100.0 * SHARE_MAX,
-            100.0 * greatest
+            "two documents have at most {:.1} % of their windows of {SHARE_WIDTH} bytes in common, counted exactly; \
+             {left_out} of {all} texts were left out for {:.0} % or more",
+            100.0 * greatest,
+            100.0 * SHARE_MAX
         ),
     );
     findings.fact(

@@ -112,7 +112,7 @@ fn compare(algorithms: &[Algorithm], edited: &Edited, errors: &[(f64, f64, f64, 
             "the smaller sample has more than 1.5 times the error",
             format!("error of one document {} against {}", per_cent(few.1), per_cent(many.1)),
             Agreement::of(few.1 > 1.5 * many.1),
-            "standard deviation from the exact similarity; ten times the sample should give about a third",
+            "standard deviation from the exact similarity; a sample ten times as large should have a third of it",
         );
     }
     findings.compare(

@@ -88,9 +88,9 @@ pub(crate) fn run(setting: &Setting<'_>) -> Result<Findings, Error> {
         Findings::new("Sketch with n hash functions", &format!("{PAPER}, sections 4.3 and 6, Fig. 7, 8 and 11."));
     let documents = documents(setting, &mut findings)?;
     for family in FAMILIES {
-        findings.fact(family.name(), "n of them, computed one by one for every window");
+        findings.fact(family.name(), "n of them, one by one for every window");
     }
-    findings.fact("ours", "n functions of one value of the window, of which only those are computed that can win");
+    findings.fact("ours", "n functions of one value of the window, computed where they can win");
     let mut runs = Vec::new();
     for (name, kind) in RUNS {
         runs.push(edit(setting, &documents, name, kind)?);
@@ -102,13 +102,9 @@ pub(crate) fn run(setting: &Setting<'_>) -> Result<Findings, Error> {
     compare_documents(&runs[1], &mut findings);
     runtime(setting, &mut findings)?;
     findings.remark(
-        "As sets: k of n places that agree are k of 2n − k entries. Of Mod and BSW, whose signatures are sets, that is the \
-         estimate itself. Of Min it is nearly so, since the n smallest of both are nearly a sample of both; of Sketch it is \
-         r / (2 − r).",
+        "As sets: k of n places that agree are k of 2n − k entries. For Mod and BSW, whose signatures are sets, that is the estimate; for Min nearly so; for Sketch it is r / (2 − r).",
     );
-    findings.remark(
-        "The paper's own program is not at hand: this shows what suffices for its figures and what does not, not what it did.",
-    );
+    findings.remark("The paper's program is not at hand: this shows what suffices for its figures, not what it did.");
     Ok(findings)
 }
 
@@ -243,12 +239,12 @@ fn compare_functions(runs: &[Run], findings: &mut Findings) {
         runs.iter().map(|run| format!("{}: {}", run.name, described(run, 50, columns))).collect::<Vec<_>>().join("; ")
     };
     findings.compare(
-        "Fig. 7: Mod and Min report more than Sketch, with Jenkins' functions and by places that agree",
+        "Fig. 7: Mod and Min above Sketch, by places that agree",
         "Mod, Min above Sketch",
         "at 50 edits both are above it by more than three standard errors of the difference, in RC_a and RC_w",
         describe(&[MOD, MIN, JENKINS]),
         Agreement::of(is_clearly_below(runs, JENKINS)),
-        "the share of agreeing places is an unbiased estimate under these functions as well",
+        "agreeing places are an unbiased estimate under these functions too",
     );
     let biased = |column: usize| {
         runs.iter().all(|run| {
@@ -266,18 +262,12 @@ fn compare_functions(runs: &[Run], findings: &mut Findings) {
             .join(" and ")
     };
     findings.compare(
-        "the hash functions are the cause (a guess of ours; the paper names none)",
+        "the hash functions are the cause (our guess)",
         "none named",
-        "under either family of n functions Sketch is below the exact similarity by more than three standard errors, in RC_a \
-         and RC_w",
-        format!(
-            "mean error at 50 edits: Jenkins' {}, 64 bits {}, ours {}",
-            error(JENKINS),
-            error(WORDS),
-            error(OURS)
-        ),
+        "under either family Sketch is below the exact similarity by more than three standard errors, in RC_a and RC_w",
+        format!("mean error at 50 edits: Jenkins' {}, 64 bits {}, ours {}", error(JENKINS), error(WORDS), error(OURS)),
         Agreement::of(biased(JENKINS) || biased(WORDS)),
-        "n functions computed one by one, of 32 or of 64 bits, estimate the same quantity without bias: the cause is another",
+        "n functions one by one, of 32 or 64 bits, are unbiased as well",
     );
 }
 
@@ -286,7 +276,7 @@ fn compare_sets(runs: &[Run], findings: &mut Findings) {
         runs.iter().map(|run| format!("{}: {}", run.name, described(run, 50, columns))).collect::<Vec<_>>().join("; ")
     };
     findings.compare(
-        "Fig. 7: Mod and Min report more than Sketch, if sketches are compared by common entries as the others are",
+        "Fig. 7: Mod and Min above Sketch, by common entries",
         "Mod, Min above Sketch; signatures compared \"in the same fashion\"",
         "at 50 edits both are above it by more than three standard errors of the difference, in RC_a and RC_w",
         describe(&[MOD, MIN, JENKINS_AS_SETS, OURS_AS_SETS, BSW]),
@@ -297,12 +287,12 @@ fn compare_sets(runs: &[Run], findings: &mut Findings) {
     let values: Vec<f64> = five.iter().map(|column| mean(runs[0].at(5, *column))).collect();
     let apart = values.iter().copied().fold(0.0, f64::max) - values.iter().copied().fold(1.0, f64::min);
     findings.compare(
-        "Fig. 7(a): and still, below 10 edits all four agree",
+        "Fig. 7(a): below 10 edits all four agree",
         "nearly the same",
         "at 5 edits at most 2 points apart",
         format!("at 5: {}", described(&runs[0], 5, &five)),
         Agreement::of(apart <= 0.02),
-        "near 1 the two comparisons differ by as little as the documents",
+        "near 1 the two comparisons hardly differ",
     );
 }
 
@@ -315,7 +305,7 @@ fn compare_documents(words: &Run, findings: &mut Findings) {
         let falls = [sketch, BSW].iter().all(|low| [MOD, MIN].iter().all(|high| half(*low) + 0.02 <= half(*high)));
         let halves = columns.map(|column| format!("{} {}", COLUMNS[column], per_cent(half(column)))).join(", ");
         findings.compare(
-            &format!("Fig. 8: alike at 10 removals; at 50 Sketch and BSW fall, most of all in short documents ({name})"),
+            &format!("Fig. 8: alike at 10 removals; at 50 Sketch and BSW fall in short documents ({name})"),
             "(a) alike, (b) apart for short documents",
             "at 10 at most 3 points apart; at 50 in the shorter half Sketch and BSW each 2 points or more below Mod and Min",
             format!("at 10: {}; at 50, shorter half: {halves}", described(words, 10, &columns)),
@@ -402,7 +392,7 @@ fn compare_times(time: &dyn Fn(&str, usize) -> f64, findings: &mut Findings) {
         "100 take more than 1.5 times the time of 10",
         format!("w = 20, Jenkins' functions: {ten:.1} ms and {hundred:.1} ms"),
         Agreement::of(hundred > 1.5 * ten),
-        "each function reads the whole window, eight of them side by side",
+        "each function reads the window, eight side by side",
     );
     findings.compare(
         "Fig. 11: Sketch grows with w",
@@ -422,7 +412,7 @@ fn compare_times(time: &dyn Fn(&str, usize) -> f64, findings: &mut Findings) {
             time("Sketch_100, ours", 20)
         ),
         Agreement::of(slowest < ten),
-        "one function against n; ours has the estimate of n at the cost of about one",
+        "one function against n; ours costs about one",
     );
 }
 

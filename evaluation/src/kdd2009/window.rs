@@ -33,10 +33,8 @@ pub(crate) fn run(setting: &Setting<'_>) -> Result<Findings, Error> {
     let ratio = 0.66;
     let length = 50.0 * 100.0 * (1.0 + ratio) / (1.0 - ratio);
     findings.remark(format!(
-        "i edits end about i·w windows of a document and make as many new ones: of L windows, (L − i·w) / (L + i·w) are \
-         still in common. At w = 100 and i = 50 that is {} for a document of our mean length ({bytes:.0} bytes), and the \
-         paper's 66 % is what a document of {length:.0} bytes would have: most of its documents must have been shorter \
-         than its mean of 50 KB.",
+        "i edits end about i·w windows of a document and make as many new ones: of L windows, (L − i·w) / (L + i·w) stay in common. At w = 100 and i = 50 that is {} for a document of our mean length ({bytes:.0} bytes), and the \
+         paper's 66 % is what a document of {length:.0} bytes would have: most of its documents must be shorter than its mean of 50 KB.",
         per_cent((bytes - 5000.0) / (bytes + 5000.0)),
     ));
     Ok(findings)
@@ -116,7 +114,7 @@ fn compare(edited: &Edited, findings: &mut Findings) {
         "within 5 points of the paper's 66 %",
         format!("{} (exact: {})", per_cent(last(widest)), per_cent(exact(widest))),
         Agreement::of((last(widest) - 0.66).abs() <= 0.05),
-        "the estimate is that of all windows: the difference is the corpus's, whose documents are longer (see below)",
+        "the documents are longer than the paper's (see Remarks)",
     );
     findings.compare(
         "Fig. 2: Mod_100 at w = 5, 50 edits",
@@ -150,7 +148,7 @@ fn compare(edited: &Edited, findings: &mut Findings) {
             per_cent(rise(1.0))
         ),
         Agreement::of(rise(5.0) < 0.005),
-        "each edit ends windows; every step is made of edits of its own, and BSW_400 has few samples",
+        "every step has edits of its own, and BSW_400 has few samples",
     );
     let ordered = |first: usize| (1..WIDTHS.len()).all(|number| last(first + number) <= last(first + number - 1));
     let describe = |first: usize| {

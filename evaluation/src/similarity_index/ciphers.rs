@@ -56,7 +56,6 @@ pub(super) fn add(setting: &Setting<'_>, documents: &[Document], findings: &mut 
         described.push(format!("{way} k = {k} {}: {least:.2} to {greatest:.2}, median {median:.2}", hash(signed)));
     }
     findings.tables.push(table);
-    findings.compare("how much of a score is chance (not in the paper)", "none", "none: the paper claims nothing", described.join("; "), Agreement::Other, "the same documents with their letters exchanged have the same words, repeats and lengths, and other hashes: what a \
-         score differs by is chance, and the best of 656 such draws is no proof of a method");
+    findings.compare("how much of a score is chance (not in the paper)", "none", "none: the paper claims nothing", described.join("; "), Agreement::Other, "documents with exchanged letters have the same words, repeats and lengths and other hashes: the difference is chance, and the best of 656 draws proves no method");
     Ok(())
 }

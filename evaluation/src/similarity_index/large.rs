@@ -151,8 +151,7 @@ fn compare(best: &Measured, documents: usize, findings: &mut Findings) {
             per_cent(best.right),
             best.false_positives(),
             per_cent(best.recall)
-        ), Agreement::of(best.false_positives() <= 10.0 && best.recall >= 0.9), "one number cannot tell thousands of documents apart: most hits are of about the same length and nothing else. It \
-         stays a cheap source of candidates that another method verifies");
+        ), Agreement::of(best.false_positives() <= 10.0 && best.recall >= 0.9), "one number does not distinguish thousands of documents: most hits have only their length in common. It can propose candidates that another method verifies");
 }
 
 #[cfg(test)]

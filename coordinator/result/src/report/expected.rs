@@ -1,7 +1,7 @@
 //! The expected error of the shares of a result: how far they are from what documents truly share.
 //!
 //! It is that of the pairs which the sites of the scan measured exactly. If they are too few, it is the greatest that
-//! `cognate evaluate in-common` found in any pair of public folders (`docs/evaluation/in-common.md`, with which a test
+//! `cognate evaluate in-common` found in any pair of public folders (`evaluation/pages/in-common-errors.csv`, with which a test
 //! compares it).
 
 use cognate_result_file::{ExactPair, Layer};
@@ -122,20 +122,19 @@ mod tests {
         assert_eq!([quantile(&values[..3], 5), quantile(&values[..3], 9)], [2, 3]);
     }
 
-    /// The greatest errors of a way to measure in the committed page, over all folders that are compared by bytes or by text.
-    fn of_page(is_text: bool, way: &str) -> Public {
-        let page = include_str!("../../../../docs/evaluation/in-common.md");
-        let section = page.split("## Reported against true shares").nth(1).unwrap().split("\n## ").next().unwrap();
-        let rows: Vec<Vec<&str>> = section.lines().map(|line| line.split('|').map(str::trim).collect()).collect();
-        let rows = rows.iter().filter(|row| row.len() > 8 && row[4] == way && row[1].ends_with("(text)") == is_text);
+    /// The greatest errors of a way to measure in the committed table, over all folders that are compared by bytes or by text.
+    fn of_table(is_text: bool, way: &str) -> Public {
+        let table = include_str!("../../../../evaluation/pages/in-common-errors.csv").replace("chunks, mean", "chunks of");
+        let rows: Vec<Vec<&str>> = table.lines().skip(1).map(|line| line.split(',').collect()).collect();
+        let rows = rows.iter().filter(|row| row[3].trim_matches('"') == way && row[0].ends_with("(text)") == is_text);
         let ten_thousandths = |points: &str| {
             let hundredths = 100.0 * points.parse::<f64>().unwrap();
             i64::from((0..10_000).find(|whole| f64::from(*whole) >= hundredths - 1e-9).unwrap())
         };
         let of_rows = rows.map(|row| Public {
-            median: ten_thousandths(row[6]),
-            p90: ten_thousandths(row[7]),
-            pairs: row[2].parse().unwrap(),
+            median: ten_thousandths(row[5]),
+            p90: ten_thousandths(row[6]),
+            pairs: row[1].parse().unwrap(),
         });
         of_rows.reduce(Public::or).unwrap()
     }
@@ -144,13 +143,13 @@ mod tests {
     fn public_errors_are_those_of_the_evaluation() {
         for (own, is_text, way) in [
             (BYTES_FINE, false, "fine chunks of what is left"),
-            (BYTES_COARSE_1000, false, "chunks, mean 1000"),
-            (BYTES_COARSE_100, false, "chunks, mean 100"),
+            (BYTES_COARSE_1000, false, "chunks of 1000"),
+            (BYTES_COARSE_100, false, "chunks of 100"),
             (TEXT_FINE, true, "fine chunks of what is left"),
-            (TEXT_COARSE_200, true, "chunks, mean 200"),
-            (TEXT_COARSE_100, true, "chunks, mean 100"),
+            (TEXT_COARSE_200, true, "chunks of 200"),
+            (TEXT_COARSE_100, true, "chunks of 100"),
         ] {
-            assert_eq!(own, of_page(is_text, way), "{way}, text: {is_text}");
+            assert_eq!(own, of_table(is_text, way), "{way}, text: {is_text}");
         }
     }
 
