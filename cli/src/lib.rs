@@ -1,4 +1,11 @@
-//! `cognate`: the program. Parse, trace, run, and exit with a code that programs can rely on.
+//! `cognate`: the program. Commands, options, configuration, the composition of `compare` and of both daemons, output and exit codes.
+//!
+//! **It promises** exit codes that programs can rely on, results on standard output and all else on standard error, and options that have the
+//! same names in files, forms and calls. It is the only crate of the product that prints.
+//!
+//! **It must not know** how anything inside of the crates below works: it composes what they offer.
+//!
+//! Read `command.rs` first, then `compare.rs`: a federation in one process.
 
 // Its macro is for the modules below it.
 #[macro_use]

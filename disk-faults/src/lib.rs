@@ -1,15 +1,12 @@
 //! Disks that fail, for tests. No program that is shipped contains this crate.
 //!
-//! A program that is linked with it makes its calls to the disk (`write`, `fsync`, `open`, `rename`, ...) through
-//! `calls.rs`, which comes before the C library. So every writer is covered, also the ones in other people's crates, and no
-//! code of the product knows of it. It does four things:
+//! **It promises** that every call to the disk (`write`, `fsync`, `open`, `rename`, ...) of a linked program, also one in a library of others, goes
+//! through `calls.rs`, which comes before the C library; and that files outside of the folders that a test names are left alone.
 //!
-//! - [`errors`]: the n-th call of a kind to a file fails with ENOSPC, EIO or another error, is slow, or hangs;
-//! - [`recording`]: the calls to the files of a folder are recorded;
-//! - [`power`]: from recorded calls, the folders that a loss of power may leave;
-//! - [`waiting`]: calls on threads that run tasks of an asynchronous runtime are told.
+//! **It must not know** what any file is for.
 //!
-//! It does nothing for files outside of the folders that a test names.
+//! Read [`errors`] first: the n-th call to a file fails, is slow, or hangs. [`recording`] records calls, [`power`] makes of them the folders that
+//! a loss of power may leave, [`waiting`] reports calls on threads that run asynchronous tasks.
 
 pub mod call;
 #[cfg(all(target_os = "linux", target_env = "gnu"))]

@@ -1,11 +1,12 @@
-//! The experiments of the papers, repeated with this project's methods on other data.
+//! The laboratory: the experiments of the papers, repeated with this project's methods on other data.
 //!
-//! An [`Experiment`] has a name, reads a folder of documents (or generates some), and returns [`Findings`]: tables, figures
-//! drawn like the paper's, and a comparison with the paper, finding by finding. [`write()`] writes them into a folder: every
-//! number as JSON, each table as CSV, each figure as SVG, and a page to read.
+//! **It promises** the same numbers for the same corpus and seed, but for time and memory, and a truth that does not come from the methods under
+//! test.
 //!
-//! Everything but measured time and memory is the same for the same corpus and the same seed. The crate knows nothing of
-//! sites or of a federation.
+//! **It must not know** sites or a federation.
+//!
+//! Read [`Experiment`] first: a name, and a function from a folder of documents to [`Findings`]. [`write()`] makes JSON, CSV, SVG and a page of
+//! them. `evaluation/README.md` has what came of each.
 
 mod broder;
 mod broder_web;

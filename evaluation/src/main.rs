@@ -1,4 +1,6 @@
-//! `cognate-evaluate`: the papers' own experiments. `cognate evaluate` starts it. People who only compare need not build it.
+//! `cognate-evaluate`: the laboratory's program, which `cognate evaluate` starts. People who only compare need not build it.
+//!
+//! It has the options, the progress and the exit codes of one experiment. Read the library of this crate first.
 
 use std::io::{self, Write as _};
 use std::path::PathBuf;

@@ -18,7 +18,7 @@ const AIMS_HEAD: &str = "\n## Against the aims\n\n| | aim | here | met | before 
 pub(crate) fn page(experiment: &str, findings: &Findings) -> String {
     let mut page = format!("# {}\n\n`cognate evaluate {experiment}`. {}\n", findings.title, findings.paper);
     for (place, (name, value)) in findings.facts.iter().enumerate() {
-        let _ = write!(page, "{}- {name}: {value}\n", if place == 0 { "\n" } else { "" });
+        let _ = writeln!(page, "{}- {name}: {value}", if place == 0 { "\n" } else { "" });
     }
     write_comparisons(&mut page, findings);
     for figure in &findings.figures {

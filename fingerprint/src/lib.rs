@@ -1,14 +1,13 @@
-//! Fingerprints of documents: chunks, tags, digests and signatures, which every site must make to the byte.
+//! Fingerprints of documents: chunks, tags, digests and signatures.
 //!
-//! The content of a document decides where it is cut ([`tttd`]). Each chunk gets a keyed [`Tag`], and the list of tags and
-//! lengths gets a [`ContentDigest`]: two documents are identical if their digests are. Other methods keep a sample of a
-//! document's windows, shingles or words and make a [`Signature`] of weighted [`Feature`]s ([`Method::parse`],
-//! [`Method::signer`]). Two signatures give the [`Likeness`] of two documents, with an interval ([`Method::likeness`]). A
-//! [`MethodId`] names the method, its parameters and the key; only fingerprints under the same id may be compared. The
-//! [`Capabilities`] of a method are what callers decide by.
+//! **It promises** that every site makes the same bytes from the same document, method and key. Only fingerprints under one [`MethodId`] may be
+//! compared. `docs/fingerprint.md` describes the recipe for other programs, `testdata/` has its golden vectors.
 //!
-//! This crate is pure: it knows nothing of files, time, sites or the wire, and it fails only when the reader it is given
-//! fails. `docs/fingerprint.md` describes the same recipe for other programs; `testdata/` holds its golden vectors.
+//! **It must not know** files, time, sites or the wire; it fails only if the reader that it is given fails.
+//!
+//! Read [`tttd`] first: the content decides where it is cut, each chunk gets a keyed [`Tag`], the list of tags a [`ContentDigest`]. Other methods
+//! ([`Method::parse`], [`Method::signer`]) keep a [`Signature`] of weighted [`Feature`]s, and [`Method::likeness`] compares two. Callers decide by
+//! the [`Capabilities`] of a method.
 //!
 //! ```
 //! use cognate_fingerprint::{Key, Method, View};

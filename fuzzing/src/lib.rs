@@ -1,16 +1,16 @@
 //! Damaged inputs for readers of outside bytes, for tests. No program that is shipped contains this crate.
 //!
-//! A target is a reader that answers in a word or a sentence what it made of its input. A run gives it every file of a corpus that is
-//! committed, and then mutations of those and of valid inputs that the test makes. An input with an answer that has not
-//! come before is kept and mutated further, which leads step by step into the reader.
+//! **It promises** that a target which panics, takes longer than [`SECONDS_MAX`] of the processor for one input, or grows the process by more than
+//! [`BYTES_MAX`], fails, and that the input is in a file which the message names.
 //!
-//! A target fails if it panics, takes longer than [`SECONDS_MAX`] for one input, or if the process grows by more than [`BYTES_MAX`].
-//! The failing input is written to a file, which the message names. Times are those that the processor spends on the thread of the
-//! target: a busy machine makes no input slow, and a run tries as many inputs as on a quiet one.
+//! **It must not know** what is read. A target answers in a word or a sentence; an input with a new answer is kept and mutated further, which leads
+//! step by step into the reader.
+//!
+//! Read [`run`] first: every file of a committed corpus, then mutations.
 //!
 //! | variable | meaning |
 //! |---|---|
-//! | `COGNATE_FUZZ_SECONDS` | gives each target so many seconds of the processor, and writes a line about each; otherwise a few hundred inputs |
+//! | `COGNATE_FUZZ_SECONDS` | seconds of the processor for each target, with a line about each; otherwise a few hundred inputs |
 //! | `COGNATE_FUZZ_SEED` | another seed than 1 |
 //! | `COGNATE_FUZZ_KEEP` | if set, inputs with new answers are added to the corpus |
 

@@ -1,7 +1,11 @@
-//! The foundation of the tests of the complete system: a sandbox in which the real binary runs, folders made from a seed, a
-//! brute-force twin of the comparison, and the canonical form of JSON.
+//! The foundation of the tests of the complete system: a sandbox for real processes, folders made from a seed, a brute-force twin of the
+//! comparison, the canonical form of JSON.
 //!
-//! Nothing here uses the product's own crates: what the tests expect is computed a second time, from the definitions.
+//! **It promises** that what a test expects is computed a second time, from the definitions.
+//!
+//! **It must not know** the product's own crates: it runs programs and reads what they write.
+//!
+//! Read [`sandbox`] first, then `tests/it/main.rs`.
 
 #![allow(clippy::unwrap_used, reason = "a test that cannot go on has failed")]
 

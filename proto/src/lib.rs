@@ -1,14 +1,13 @@
-//! The messages of the wire and their checks, and the trust between daemons: nothing enters either of them unchecked.
+//! The messages of the wire and their checks, and the trust between daemons.
 //!
-//! The `.proto` files are the source, [`v1`] is generated from them and committed. Next to it are the types that the
-//! daemons work with: names and paths that exist only if they are valid ([`name`], [`path`]), batches that are checked
-//! as they are taken apart ([`batch`]), the documents of an index ([`documents`]) and the digest by which both ends see that they hold
-//! the same ([`index_digest`]), and every limit of the wire in one file ([`limits`]).
+//! **It promises** that nothing enters a daemon unchecked: a name, a path or a batch that exists is valid, and every limit of the wire is in
+//! [`limits`].
 //!
-//! Certificates identify the peer ([`identity`]); a member gets one for an invitation ([`invitation`]). Workers and
-//! operators connect to the coordinator in the same way ([`dial`]).
+//! **It must not know** storage.
 //!
-//! This crate knows nothing of storage.
+//! Read [`batch`] first. The `.proto` files are the source, from which [`v1`] is generated and committed. [`documents`] has the rows of an index,
+//! [`index_digest`] the digest by which both ends see that they hold the same, [`identity`] the certificates, [`invitation`] how a member gets
+//! one, [`dial`] how workers and operators connect.
 
 pub mod batch;
 pub mod calls;

@@ -1,10 +1,11 @@
 //! The documents of a query, fingerprinted as lines: what `cognate fingerprint --format ndjson` writes and a find takes.
 //!
-//! [`Machine`] fingerprints bytes, [`documents_inside`] the text of a document and of those inside it, and [`write_line`] writes a
-//! line. The command line uses them natively. Built for `wasm32-unknown-unknown`, the same code runs in the browser of a person
-//! who drops files on the page of finds (`browser.rs`; `browser/build` makes the file that the pages serve).
+//! **It promises** the same lines on the command line and in a browser: built for `wasm32-unknown-unknown`, this code runs on the page of finds
+//! (`browser.rs`).
 //!
-//! This crate does not know files, the wire, or what a find answers.
+//! **It must not know** files, the wire, or what a find answers.
+//!
+//! Read [`Machine`] first, which fingerprints bytes, then [`documents_inside`] (the text of a document and of those inside it) and [`write_line`].
 
 #[cfg(target_arch = "wasm32")]
 pub mod browser;

@@ -1,9 +1,12 @@
 //! Finds contents that share chunks: postings in, links and clusters out.
 //!
-//! A *posting* says that a chunk, known by its tag, occurs in a content. Two contents that share enough bytes are
-//! *linked*; linked contents form *clusters*, and within a cluster *families* gather what is truly close. The engine is
-//! exact (tests hold it against a brute-force [`oracle`]), deterministic, and works within a memory budget whatever the
-//! size of the input. It knows contents by dense numbers and their holders by opaque groups only.
+//! **It promises** exact and deterministic results (tests compare them with a brute-force [`oracle`]) within a memory budget, whatever the size of
+//! the input.
+//!
+//! **It must not know** sites, paths, time or the wire: contents are dense numbers, their holders opaque groups. Only its spill folder is on a disk.
+//!
+//! Read [`analyse()`] first. A *posting* says that a chunk, known by its tag, occurs in a content. Contents that share enough bytes are *linked*;
+//! links form *clusters*, and in a cluster *families* have what is truly close. [`fine`] measures pairs by fine chunks.
 //!
 //! ```
 //! use std::num::{NonZeroU32, NonZeroUsize};

@@ -1,13 +1,11 @@
 //! Text out of documents of many formats, as a reader sees it, and the documents inside of archives.
 //!
-//! A document becomes a list of **parts**: the documents that it holds, each before the one that holds it, and at last
-//! itself, under the empty name. Each part has a [`Kind`], which its bytes decide and not its name, an [`Outcome`], and
-//! the text that a reader would see, normalised. Documents may be hostile: all work is within [`Limits`], and the worker
-//! leaves it to a child process that can do nothing else.
+//! **It promises** that all work on a document, which may be hostile, is within [`Limits`], in a child process that can do nothing else ([`Pool`]).
 //!
-//! Without an operating system (in a browser) there are no child processes, and [`walk_source`] reads what it is given.
+//! **It must not know** sites or the wire.
 //!
-//! This crate does not know sites or the wire.
+//! Read [`walk()`] first: a document becomes *parts*, those inside it before itself, each with a [`Kind`] that its bytes decide, an [`Outcome`] and
+//! its text. Without an operating system (in a browser) [`walk_source`] reads what it is given.
 
 mod archive;
 mod budget;

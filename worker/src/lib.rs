@@ -1,22 +1,13 @@
 //! The worker of a site: lists what changed, fingerprints it, and sends only metadata to the coordinator.
 //!
-//! The crate is built in floors. A module imports only modules of its own floor and of the floors below it, and no modules
-//! import each other in a circle. The `mod` lines have the order of the floors, from the ground up:
+//! **It promises** that the send log has every message before it is sent, that only what the policy allows leaves, and that a document that fails
+//! is counted and reported and never ends a sync.
 //!
-//! | floor | modules | purpose |
-//! |---|---|---|
-//! | 7 daemon | `daemon`, `control` | connects again and again, schedules, answers requests on this machine |
-//! | 6 session | `session`, `config`, `dry_run` | a site with its services; one session with the coordinator |
-//! | 5 sync | `sync` | executes the plan: walk, readers, collector |
-//! | 4 sending | `sending`, `enrolment` | the only way out: send log, connection, push |
-//! | 3 plan | `plan` | pure decisions: read, send again, keep, remove |
-//! | 2 documents | `documents` | from a folder to fingerprints |
-//! | 1 records | `records`, `state` | files on this site's own disk |
-//! | 0 ground | `ledger`, `error`, `policy`, `pace` | the record of what leaves, and rules for all floors |
+//! **It must not know** how similarity is computed.
 //!
-//! A session receives an assignment; a sync reads documents as the plan decides; the send log records every message before
-//! it is sent; the coordinator acknowledges what is durable. A failure of a document is counted and reported, and never ends
-//! a sync. This crate does not know how similarity is computed.
+//! Read `sync/syncs.rs` first. The `mod` lines have the order of the floors, from the ground up: the record of what leaves and rules for all →
+//! files on this site's disk → from a folder to fingerprints → the plan → sending → sync → session → daemon. A module imports only its own floor
+//! and those below.
 
 #[cfg(test)]
 mod fuzz;

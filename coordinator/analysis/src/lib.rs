@@ -1,11 +1,13 @@
-//! The analysis of a scan, from frozen indexes to a result file: the second floor of a coordinator.
+//! The analysis of a scan, from frozen indexes to a result file.
 //!
-//! The way of the data: `freeze` (documents and contents, numbered) → `compare` (links and clusters, by the engine) or
-//! `propose` and `verify` (methods whose features do not add up) → `alignment` (folders at different paths) → `findings`
-//! (status, partner, folders, coverage) → `result` (one `SQLite` file). `analyser` carries the steps out and survives interruption: `checkpoint` keeps what
-//! the next attempt or scan can begin with. [`suggest`] proposes templates by leaving tags out and comparing again.
+//! **It promises** the same result for the same frozen set and options, to the byte, whether a scan ran through, was interrupted, or began with
+//! what an earlier one found. Memory stays within the budget.
 //!
-//! This crate knows nothing of sites' sessions, the wire's calls, people, or readers of results.
+//! **It must not know** sessions, tasks, the calls of the wire, people, or readers of results.
+//!
+//! Read [`analyser`] first, which carries out the steps: `freeze` (numbered documents and contents) → `compare` (links and clusters), or
+//! `propose` and `verify` (methods that only propose pairs) → [`fine`] (exact figures) → [`alignment`] → `findings` → [`mod@result`] (the file).
+//! [`suggest`] proposes templates: it leaves tags out and compares again.
 
 pub mod alignment;
 pub mod analyser;

@@ -1,10 +1,11 @@
-//! Output formats of results: the fourth floor of a coordinator, used by the command line, the pages and the API alike.
+//! Formats of results, for the command line, the pages and the API.
 //!
-//! [`mod@format`] lists the formats of a report. Lists are columns and cells ([`grid`], [`lists`]) that every format writes;
-//! [`human`] has the one way to write a count, a size, a share, a time. [`plan`] writes the plan of a site, [`audit`] the
-//! auditor's report, [`stored_query`] a watch and a case for programs.
+//! **It promises** that all three write the same bytes for the same result, and that a count, a size, a share and a time are written in one form.
 //!
-//! This crate reads results and writes bytes. It knows nothing of terminals, options, sessions, calls, or HTTP.
+//! **It must not know** terminals, options, sessions, calls or HTTP: it reads results and writes bytes.
+//!
+//! Read [`mod@format`] first, the list of formats, then [`grid`] and [`lists`]: columns and cells that every format writes, and [`human`]. [`plan`]
+//! writes the plan of a site, [`audit`] the auditor's report, [`stored_query`] a watch and a case.
 
 pub mod answer;
 pub mod audit;

@@ -1,13 +1,12 @@
 //! The result file: the records of which the result of a scan consists, in one `SQLite` file that is written once and never changed.
 //!
-//! Each record is declared once, in the module of its subject: its columns with their types and what they say. The declaration makes the
-//! table, inserts rows and reads them. `analysis` fills records, `result` and what is above it read them; a new column is a line here, the
-//! value that fills it, and whatever shows it.
+//! **It promises** that a file with the tables of [`Part`] has the columns that records read. A record is declared once, in the module of its
+//! subject: the declaration makes the table, inserts rows and reads them. Ratios are integers in ten-thousandths, times are seconds since 1970,
+//! paths are bytes.
 //!
-//! **It promises** that a file that has the tables of [`Part`] has the columns that records read. **It must not know** how values come about,
-//! or what a report says of them. Read `record.rs` first, then `cluster.rs`.
+//! **It must not know** how values come about, or what a report says of them.
 //!
-//! Ratios are integers in ten-thousandths. Times are seconds since 1970. Paths are bytes.
+//! Read `record.rs` first, then `cluster.rs`. A new column is a line here, the value that `analysis` fills in, and a reader that shows it.
 
 mod cluster;
 mod content;

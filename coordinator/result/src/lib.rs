@@ -1,10 +1,12 @@
-//! The reader of results: the third floor of a coordinator, and the only one that knows the tables of a result file.
+//! The reader of results: reports, lists, explanations and plans.
 //!
-//! [`report`] reads the rows of `cognate.report/1` in their order. [`browse`] answers the questions of pages: filtered and
-//! sorted lists, one cluster, one document. `join` joins decisions to the clusters that they are about, and [`marks`] shows them. [`plan`] decides which copies
-//! could go, and [`explain`] lays two documents next to each other.
+//! **It promises** that every reader counts alike: a report, a page and a plan take their figures from the same rows. It writes nothing but
+//! temporary tables.
 //!
-//! This crate writes nothing but temporary tables, and knows nothing of sessions, calls, pages, or output formats.
+//! **It must not know** sessions, calls, pages or output formats.
+//!
+//! Read [`report`] first: the rows of `cognate.report/1` in their order. [`browse`] answers the questions of pages, `join` joins decisions to the
+//! clusters that they are about, [`marks`] shows them, [`plan`] decides which copies could go, [`explain`] compares two documents in detail.
 
 pub mod browse;
 mod decided;

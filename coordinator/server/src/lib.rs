@@ -1,10 +1,13 @@
 //! The server of a coordinator: identity, sessions, ingest, scans, and the calls of workers and operators.
 //!
-//! The path of the data: `session` (attached sites) → `ingest` (batches in, acknowledgements out) → `scan` (sync,
-//! freeze, analyse, publish) → `operator` (the calls of people). Each service has the handles that it uses;
-//! [`Services`] lists them, and only [`Coordinator`] builds them. `authorize` is the one table of permissions.
+//! **It promises** that nothing is acknowledged before it is durable, that every call is checked against one table of permissions, and that
+//! no peer, however slow, stops the others.
 //!
-//! This crate never sees the contents of a file, and knows nothing of pages.
+//! **It must not know** the contents of a file, or pages.
+//!
+//! Read [`authorize`] first, then `scan`. The path of the data: `session` (attached sites) → `ingest` (batches in, acknowledgements out) → `scan`
+//! (sync, freeze, analyse, publish) → [`operator`] (the calls of people). Each service has the handles that it uses; [`Services`] lists them, and
+//! only [`Coordinator`] builds them.
 
 mod agreement;
 mod audit;

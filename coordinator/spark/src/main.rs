@@ -1,11 +1,13 @@
-//! Groups the postings of a scan on an Apache Spark cluster, for a coordinator that starts this program.
+//! Joins the postings of a scan on an Apache Spark cluster, for a coordinator that starts this program.
 //!
-//! The way of the data: `job` (the runs of the frozen indexes) → `export` (Parquet in a folder that both ends reach) → `group` (one SQL
-//! statement over Spark Connect: tags of one content are left out) → `fetch` (one run, of what is left) → `audit` (a part of it, grouped
-//! here and compared). Each stage is published in `stages` only when its rows and their sum agree with what is known from the stage before,
-//! and an attempt that was cut off continues after the last one.
+//! **It promises** the engine's own result to the byte, or none: a stage counts only when its rows and their sum agree with the stage before. An
+//! attempt that was cut off continues after the last one.
 //!
-//! `docs/formats.md` has the job, the exchange and the lines of progress.
+//! **It must not know** documents, sites or people: it sees a job and postings.
+//!
+//! Read `job` first, then `export` (blocks into a folder that both ends reach), `passes` and `work` (tasks on the workers). Where a cluster runs no
+//! programs, `group` is one SQL statement, and `fetch` and `audit` take and check what it left. `docs/formats.md` has the job, the exchange and
+//! the lines of progress; decision 0043 has the reasons.
 
 #![expect(clippy::print_stdout, clippy::print_stderr, reason = "its output is how the coordinator is told")]
 

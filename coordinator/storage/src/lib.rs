@@ -1,12 +1,13 @@
-//! Durable storage of a coordinator: the bottom floor.
+//! Durable storage of a coordinator.
 //!
-//! The *journal* (members, scans, schedules, templates, verdicts) and the *segments* (batches that sites sent) are the
-//! record. The *store* is a small transactional view of both; the sorted *runs* of postings are derived from segments.
-//! Whatever is not a record can be deleted and costs time.
+//! **It promises** that the *journal* (members, scans, schedules, templates, verdicts) and the *segments* (batches that sites sent) survive a
+//! crash, and that damage is found and named. The *store* is a view of both, and the *runs* of postings are derived from segments: both can be
+//! deleted and cost time.
 //!
-//! The modules, from the ground up: [`journal`] and [`segment`] (append-only files) → [`store`] (rows in sled) →
-//! [`indexes`] (what a site sent, as segments, runs and rows together) → [`maintenance`] (open, check, back up,
-//! rebuild, forget). This crate knows nothing of scans' steps, results, sessions, or the wire.
+//! **It must not know** the steps of a scan, results, sessions, or the wire. sled is named here and in the worker's cache alone.
+//!
+//! Read [`journal`] first, then from the ground up: [`segment`] (append-only files) → [`store`] (rows) → [`indexes`] (segments, runs and rows of
+//! what a site sent) → [`maintenance`] (open, check, back up, rebuild, forget).
 
 pub mod clock;
 mod error;

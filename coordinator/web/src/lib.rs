@@ -1,10 +1,11 @@
-//! Pages and API of a coordinator over HTTP: the top floor.
+//! Pages and API of a coordinator over HTTP.
 //!
-//! The pages are rendered here from templates, with one style sheet and one small script, all of it in this binary.
-//! Pages make the same calls as the command line, on behalf of the person who is signed in.
+//! **It promises** that a page makes the same calls as the command line, for the person who is signed in, and works without its script. Names from
+//! outside are shown with the filters `name` and `sentence` only.
 //!
-//! A page is a file of this folder: a function `routes`, handlers that take a `Person`, and a template each.
-//! `overview.rs` is the simplest one. Names that come from outside are shown with the filters `name` and `sentence` only.
+//! **It must not know** how anything is stored, or who may do what: `server` decides that.
+//!
+//! Read `overview.rs` first, the simplest page. A page is a file: a function `routes`, handlers that take a `Person`, and a template each.
 
 mod api;
 mod assets;

@@ -124,7 +124,8 @@ mod tests {
 
     /// The greatest errors of a way to measure in the committed table, over all folders that are compared by bytes or by text.
     fn of_table(is_text: bool, way: &str) -> Public {
-        let table = include_str!("../../../../evaluation/pages/in-common-errors.csv").replace("chunks, mean", "chunks of");
+        let table =
+            include_str!("../../../../evaluation/pages/in-common-errors.csv").replace("chunks, mean", "chunks of");
         let rows: Vec<Vec<&str>> = table.lines().skip(1).map(|line| line.split(',').collect()).collect();
         let rows = rows.iter().filter(|row| row[3].trim_matches('"') == way && row[0].ends_with("(text)") == is_text);
         let ten_thousandths = |points: &str| {
