@@ -76,7 +76,7 @@ pub(crate) fn of_kind(kind: ErrorKind) -> Exit {
         ErrorKind::InUse => Exit::Locked,
         ErrorKind::OtherVersion => Exit::StateTooNew,
         ErrorKind::Invalid => Exit::Usage,
-        ErrorKind::InputOutput | ErrorKind::Exhausted => Exit::InputOutput,
+        ErrorKind::InputOutput | ErrorKind::Exhausted | ErrorKind::TooMany => Exit::InputOutput,
         _ => Exit::Failed,
     }
 }

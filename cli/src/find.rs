@@ -16,13 +16,13 @@ use std::path::{Path, PathBuf};
 use anyhow::Context as _;
 use clap::builder::PossibleValuesParser;
 use clap::{Args, ValueEnum};
+use cognate_desk::find::record::{Under, relation};
+use cognate_desk::find::{Answer, Fingerprints, SearchedDocument, Unsearched};
 use cognate_fingerprint::{Feature, Key, Method, UnsupportedDocument};
 use cognate_proto::limits::FIND_FINE_MAX;
 use cognate_proto::options::Precision;
 use cognate_proto::path::{escaped, printable};
 use cognate_proto::v1;
-use cognate_server::find::record::{Under, relation};
-use cognate_server::find::{Answer, Fingerprints, SearchedDocument, Unsearched};
 use cognate_similarity::Containment;
 use cognate_view::Candidate;
 
@@ -329,6 +329,6 @@ pub(crate) fn ended(query: &Query, answer: &Answer) -> anyhow::Result<Exit> {
 }
 
 /// The word for the relation between a match and the searched document.
-fn word(found: &cognate_server::find::Match) -> &'static str {
+fn word(found: &cognate_desk::find::Match) -> &'static str {
     relation(found.measure.relation)
 }

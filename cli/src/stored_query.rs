@@ -6,7 +6,7 @@ use clap::Args;
 use cognate_proto::name::one_line;
 use cognate_proto::v1;
 
-use cognate_server::find::stored::stored_fine;
+use cognate_desk::find::stored::stored_fine;
 
 use crate::find::{HowArgs, Query, opening, prepare};
 use crate::operator::client::Operator;

@@ -5,13 +5,13 @@
 
 use std::collections::BTreeMap;
 
+use cognate_desk::find::{Answer, SearchedDocument, table};
 use cognate_fingerprint::Tag;
 use cognate_proto::fine::FineTables;
 use cognate_proto::limits::{FIND_DOCUMENTS_MAX, FIND_FEATURES_MAX, FIND_PIECE_FEATURES};
 use cognate_proto::options::Precision;
 use cognate_proto::v1::find_request::Message as Up;
 use cognate_proto::v1::{ChunkTable, FindOpen, FindPiece, FindRequest, RepositoryPlace};
-use cognate_server::find::{Answer, SearchedDocument, table};
 
 use super::{HowArgs, Query};
 use crate::exit::{Exit, coded, usage};

@@ -1,9 +1,9 @@
 //! Method of a search without a requested one: the method of most indexed repositories, and the finest
 //! of these.
 
+use cognate_desk::find::finest;
 use cognate_fingerprint::{Key, Method, View};
 use cognate_proto::v1;
-use cognate_server::find::finest;
 
 use super::HowArgs;
 use crate::exit::{Exit, coded, usage};

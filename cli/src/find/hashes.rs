@@ -5,11 +5,11 @@ use std::io::{BufReader, Read, Write};
 use std::path::Path;
 
 use anyhow::Context as _;
+use cognate_desk::find::hashes::record::{CoverageRow, HashRow, HashesRecord, Head};
+use cognate_desk::find::hashes::{HashAnswer, HashCoverage, HashHolder, Listed, record};
 use cognate_proto::path::{escaped, printable};
 use cognate_proto::v1::find_hashes_request::Message as Up;
 use cognate_proto::v1::{FileHashState, FindHashesOpen, FindHashesRequest};
-use cognate_server::find::hashes::record::{CoverageRow, HashRow, HashesRecord, Head};
-use cognate_server::find::hashes::{HashAnswer, HashCoverage, HashHolder, Listed, record};
 use serde_json::{Value, json};
 
 use super::output::typed_line;

@@ -2,9 +2,9 @@
 
 use std::io::Write;
 
+use cognate_desk::find::record::FindRecord;
+use cognate_desk::find::{Answer, Found, Match, Share};
 use cognate_proto::path::escaped;
-use cognate_server::find::record::FindRecord;
-use cognate_server::find::{Answer, Found, Match, Share};
 use serde_json::{Value, json};
 
 use super::{FindFormat, Query, text, word};

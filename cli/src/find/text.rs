@@ -3,10 +3,10 @@
 use std::collections::BTreeMap;
 use std::io::Write;
 
+use cognate_desk::find::record::{CoarseRow, Under, reason};
+use cognate_desk::find::{Answer, Coverage, Found, Match, Share, Unsearched};
 use cognate_fingerprint::{RunLengths, View};
 use cognate_proto::path::printable;
-use cognate_server::find::record::{CoarseRow, Under, reason};
-use cognate_server::find::{Answer, Coverage, Found, Match, Share, Unsearched};
 
 use super::{Query, word};
 use crate::operator::members::{modified, time};

@@ -5,7 +5,7 @@
 //! **It must not know** terminals, options, sessions, calls or HTTP: it reads results and writes bytes.
 //!
 //! Read [`mod@format`] first, the list of formats, then [`grid`] and [`lists`]: columns and cells that every format writes, and [`human`]. [`plan`]
-//! writes the plan of a site, [`audit`] the auditor's report, [`stored_query`] a watch and a case.
+//! writes the plan of a site, [`audit`] the auditor's report.
 
 pub mod answer;
 pub mod audit;
@@ -32,7 +32,6 @@ pub mod recognised;
 mod representative;
 pub mod settings;
 pub mod show;
-pub mod stored_query;
 pub mod table;
 mod text;
 mod tree;

@@ -21,7 +21,6 @@ use tokio::sync::{Notify, Semaphore, watch};
 use tokio_stream::Stream;
 
 use crate::audit::Audits;
-use crate::case::Cases;
 use crate::error::Error;
 use crate::find::{Arrivals, FINDS_AT_ONCE, FINDS_UNDER_WAY, Finder};
 use crate::health::Health;
@@ -29,9 +28,7 @@ use crate::identity::{self, Authority, Members, Refusals};
 use crate::logins::Logins;
 use crate::metrics::Metrics;
 use crate::operator::{OperatorService, OperatorSettings};
-use crate::records::Records;
 use crate::removal::Removal;
-use crate::results::Results;
 use crate::scan::{ANALYSES_AT_ONCE, ANALYSES_WAITING, ScanProgress, Scans};
 use crate::schedule::{self, Schedules};
 use crate::server::{self, Peer};
@@ -39,10 +36,14 @@ use crate::services::Services;
 use crate::session::Sessions;
 use crate::streams::Streams;
 use crate::template::Templates;
-use crate::verdict::Verdicts;
-use crate::watch::{self as watches, Watches};
+use crate::watching::Watching;
 use crate::webhook::Webhooks;
 use crate::worker_service::WorkerService;
+use cognate_desk::case::Cases;
+use cognate_desk::results::Results;
+use cognate_desk::verdict::Verdicts;
+use cognate_desk::watch::Watches;
+use cognate_storage::records::Records;
 
 /// The longest wait for connections to end.
 const DRAIN: Duration = Duration::from_secs(30);
@@ -111,22 +112,18 @@ impl Coordinator {
             waiting: Arc::new(Semaphore::new(ANALYSES_WAITING)),
             ended: Mutex::default(),
         });
-        let results = Arc::new(Results { analyser: Arc::clone(&analyser), idle: Mutex::default() });
+        let results = Arc::new(Results::new(Arc::clone(&analyser)));
         let finder = Arc::new(Finder {
             store,
-            indexes,
+            indexes: Arc::clone(&indexes),
             members: Arc::clone(&members),
             sessions: Arc::clone(&sessions),
             arrivals: Arrivals::default(),
             turns: Semaphore::new(FINDS_AT_ONCE),
             under_way: Semaphore::new(FINDS_UNDER_WAY),
         });
-        let cases = Arc::new(Cases {
-            records: Arc::clone(&records),
-            finder: Arc::clone(&finder),
-            folder: state_dir.join("cases"),
-            lock: Mutex::default(),
-        });
+        let cases = Arc::new(Cases::new(Arc::clone(&records), Arc::clone(&finder), state_dir.join("cases")));
+        let watches = Arc::new(Watches::new(Arc::clone(&records), indexes, Arc::clone(&finder)));
         let removal = Removal {
             records: Arc::clone(&records),
             members: Arc::clone(&members),
@@ -153,16 +150,15 @@ impl Coordinator {
         let services = Services {
             streams,
             logins: Logins::new(clock),
-            verdicts: Verdicts { records: Arc::clone(&records), results: Arc::clone(&results) },
+            verdicts: Verdicts::new(Arc::clone(&records), Arc::clone(&results)),
             templates: Templates { records: Arc::clone(&records), scans: Arc::clone(&scans) },
-            watches: Arc::new(Watches {
-                records: Arc::clone(&records),
-                finder: Arc::clone(&finder),
+            watching: Watching {
+                watches: Arc::clone(&watches),
                 sessions: Arc::clone(&sessions),
                 metrics: Arc::clone(&metrics),
                 webhooks: webhooks.clone(),
-                lock: tokio::sync::Mutex::default(),
-            }),
+            },
+            watches,
             audits: Audits { analyser, members: Arc::clone(&members), software: config.software },
             schedules: Arc::new(Schedules {
                 records: Arc::clone(&records),
@@ -221,7 +217,7 @@ impl Coordinator {
             party: party.to_string(),
             ..v1::Membership::default()
         };
-        self.services.records.record(What::Admitted(membership), "")
+        Ok(self.services.records.record(What::Admitted(membership), "")?)
     }
 
     /// Serves workers on the streams of `incoming` until `shutdown` resolves.
@@ -254,13 +250,13 @@ impl Coordinator {
     where
         S: AsyncRead + AsyncWrite + Send + Unpin + 'static,
     {
-        let Services { schedules, removal, watches, .. } = &*self.services;
+        let Services { schedules, removal, watching, .. } = &*self.services;
         let (limits, keep) = (settings.limits, settings.keep);
         let operator = self.operator_service(settings);
         tokio::select! {
             served = server::serve(self.calls(Some(operator)), incoming, shutdown, drain) => served,
             () = schedule::run(Arc::clone(schedules), Arc::clone(removal), limits, keep) => Ok(()),
-            () = watches::run(Arc::clone(watches)) => Ok(()),
+            () = watching.run() => Ok(()),
         }
     }
 
@@ -350,4 +346,4 @@ fn members(
 }
 
 #[cfg(test)]
-mod tests;
+pub(crate) mod tests;

@@ -23,15 +23,15 @@ pub enum Error {
     /// A result cannot be read.
     #[error(transparent)]
     Result(#[from] cognate_result::Error),
+    /// A question or a decision of a person is not acceptable.
+    #[error(transparent)]
+    Desk(#[from] cognate_desk::Error),
     /// A report cannot be written.
     #[error(transparent)]
     Export(#[from] cognate_export::Error),
     /// The disk has no space for the data that a site sends.
     #[error("{0}")]
     Full(String),
-    /// A person does more than the record takes.
-    #[error("{0}")]
-    TooMany(String),
     /// A message of the wire is not acceptable.
     #[error("{0}")]
     Invalid(String),
@@ -67,9 +67,6 @@ pub enum Error {
     /// A key or certificate cannot be made or used.
     #[error("{0}")]
     Identity(String),
-    /// Another call is working on it.
-    #[error("{0}")]
-    Busy(String),
     /// There is no such site.
     #[error("no site `{0}`")]
     UnknownSite(SiteName),
@@ -120,9 +117,6 @@ pub enum Error {
     /// The scan was cancelled.
     #[error("cancelled")]
     Cancelled,
-    /// A thread that did a part of a request crashed.
-    #[error("a request crashed: see the log")]
-    Crashed,
 }
 
 impl Error {
@@ -162,6 +156,7 @@ impl Error {
             Error::Engine(error) => cognate_storage::engine_kind(error),
             Error::Analysis(error) => error.kind(),
             Error::Result(error) => error.kind(),
+            Error::Desk(error) => error.kind(),
             Error::UnknownSite(_) | Error::UnknownScan(_) | Error::UnknownMember(_) | Error::NotSynced { .. } => {
                 ErrorKind::NotFound
             }
@@ -172,9 +167,9 @@ impl Error {
             Error::Denied(_) | Error::Refusal(_) => ErrorKind::Denied,
             Error::Exists(_) => ErrorKind::Exists,
             Error::Stale(_) => ErrorKind::Conflict,
-            Error::Busy(_) | Error::Cancelled => ErrorKind::Unavailable,
-            Error::Full(_) | Error::TooMany(_) => ErrorKind::Exhausted,
-            Error::Listen { .. } | Error::Identity(_) | Error::Export(_) | Error::Crashed => ErrorKind::Internal,
+            Error::Cancelled => ErrorKind::Unavailable,
+            Error::Full(_) => ErrorKind::Exhausted,
+            Error::Listen { .. } | Error::Identity(_) | Error::Export(_) => ErrorKind::Internal,
         }
     }
 }
@@ -194,7 +189,7 @@ impl From<Error> for tonic::Status {
             ErrorKind::Denied => tonic::Code::PermissionDenied,
             ErrorKind::Unavailable | ErrorKind::InUse => tonic::Code::Unavailable,
             ErrorKind::Corrupt => tonic::Code::DataLoss,
-            ErrorKind::Exhausted => tonic::Code::ResourceExhausted,
+            ErrorKind::Exhausted | ErrorKind::TooMany => tonic::Code::ResourceExhausted,
             ErrorKind::InputOutput | ErrorKind::OtherVersion | ErrorKind::Internal => tonic::Code::Internal,
         };
         let mut status = tonic::Status::new(code, error.to_string());

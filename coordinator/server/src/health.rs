@@ -2,12 +2,12 @@
 
 use crate::identity::Members;
 use crate::metrics::Metrics;
-use crate::records::Records;
 use crate::scan::Scans;
 use crate::session::Sessions;
 use crate::storing::Storing;
 use cognate_proto::name::SiteName;
 use cognate_proto::v1;
+use cognate_storage::records::Records;
 use std::path::PathBuf;
 use std::sync::Arc;
 use tokio::sync::watch;

@@ -22,10 +22,10 @@ use cognate_storage::ErrorKind;
 
 use crate::error::Error;
 use crate::metrics::Metrics;
-use crate::records::Records;
 use crate::session::{Live, SealedIndex, Sessions};
 use crate::storing::Storing;
 use cognate_storage::indexes::IndexWriter;
+use cognate_storage::records::Records;
 
 /// The number of messages that may wait to be taken in.
 const QUEUE_MESSAGES: usize = 4;

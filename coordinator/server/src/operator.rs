@@ -170,7 +170,8 @@ impl OperatorMethods for OperatorService {
             self.check_concerns_no_other(&operator, &state, "rename")?;
         }
         self.change(move |service| {
-            service.services.records.record(What::ScanNamed(ScanNamed { id: scan, name }), operator.name.as_str())
+            let named = What::ScanNamed(ScanNamed { id: scan, name });
+            Ok(service.services.records.record(named, operator.name.as_str())?)
         })
         .await?;
         Ok(Response::new(v1::RenameScanResponse {}))
@@ -544,7 +545,7 @@ fn parse_site(name: &str) -> Result<SiteName, Error> {
 pub async fn blocking<T: Send + 'static>(
     work: impl FnOnce() -> Result<T, Error> + Send + 'static,
 ) -> Result<T, Status> {
-    Ok(crate::disk::blocking(work).await?)
+    Ok(cognate_storage::disk::blocking(work).await?)
 }
 
 /// An index as a list shows it.

@@ -1,11 +1,12 @@
 //! Removal: of a site with all that it sent, of a scan with its result, and of state that is past its retention time.
 
-use crate::case::Cases;
+use crate::find::Finder;
 use crate::identity::Members;
-use crate::records::Records;
-use crate::results::Results;
 use crate::scan::Scans;
 use crate::session::Sessions;
+use cognate_desk::case::Cases;
+use cognate_desk::results::Results;
+use cognate_storage::records::Records;
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -31,7 +32,7 @@ pub(crate) struct Removal {
     pub(crate) sessions: Arc<Sessions>,
     pub(crate) scans: Arc<Scans>,
     pub(crate) results: Arc<Results>,
-    pub(crate) cases: Arc<Cases>,
+    pub(crate) cases: Arc<Cases<Finder>>,
 }
 
 impl Removal {

@@ -40,12 +40,12 @@ pub use self::running::{RepositoryProgress, ScanEnd, ScanProgress};
 pub(crate) use self::state::status;
 use self::sync::Synced;
 use crate::agreement::{Claims, Standing};
-use crate::disk::blocking;
 use crate::error::Error;
 use crate::identity::Members;
 use crate::metrics::Metrics;
-use crate::records::Records;
 use crate::session::Sessions;
+use cognate_storage::disk::blocking;
+use cognate_storage::records::Records;
 
 /// The number of analyses at the same time, each with its own working memory; others wait.
 pub(crate) const ANALYSES_AT_ONCE: usize = 2;

@@ -1,10 +1,10 @@
 //! Scans that are launched again and again. The times come from the record, so that a restart neither forgets a scan
 //! nor launches one twice.
 
-use crate::disk::blocking;
 use crate::metrics::Metrics;
-use crate::records::Records;
 use crate::scan::Scans;
+use cognate_storage::disk::blocking;
+use cognate_storage::records::Records;
 use std::sync::Arc;
 use std::time::Duration;
 use tokio::sync::Notify;
@@ -138,7 +138,8 @@ impl Schedules {
             return Ok(());
         }
         tracing::warn!(schedule = schedule.name, failure, "the scan of a schedule has failed");
-        self.records.record(What::Schedule(v1::Schedule { last_error: failure.to_owned(), ..now }), "")
+        let failed = v1::Schedule { last_error: failure.to_owned(), ..now };
+        Ok(self.records.record(What::Schedule(failed), "")?)
     }
 
     /// Notifies a schedule's webhook that its scan has ended.

@@ -3,23 +3,24 @@
 use std::sync::Arc;
 
 use crate::audit::Audits;
-use crate::case::Cases;
 use crate::find::Finder;
 use crate::health::Health;
 use crate::identity::Members;
 use crate::logins::Logins;
 use crate::metrics::Metrics;
-use crate::records::Records;
 use crate::removal::Removal;
-use crate::results::Results;
 use crate::scan::Scans;
 use crate::schedule::Schedules;
 use crate::session::Sessions;
 use crate::streams::Streams;
 use crate::template::Templates;
-use crate::verdict::Verdicts;
-use crate::watch::Watches;
+use crate::watching::Watching;
 use crate::webhook::Webhooks;
+use cognate_desk::case::Cases;
+use cognate_desk::results::Results;
+use cognate_desk::verdict::Verdicts;
+use cognate_desk::watch::Watches;
+use cognate_storage::records::Records;
 
 /// All services of a coordinator.
 pub struct Services {
@@ -48,9 +49,11 @@ pub struct Services {
     /// Searches for documents.
     pub(crate) finder: Arc<Finder>,
     /// Standing queries.
-    pub(crate) watches: Arc<Watches>,
+    pub(crate) watches: Arc<Watches<Finder>>,
+    /// Notices about them.
+    pub(crate) watching: Watching,
     /// Queries with their answers.
-    pub(crate) cases: Arc<Cases>,
+    pub(crate) cases: Arc<Cases<Finder>>,
     /// Auditors' reports.
     pub(crate) audits: Audits,
     /// Scheduled scans.

@@ -19,8 +19,8 @@ use cognate_storage::template::{Ignored, check_chunks, in_force, joined, joined_
 
 pub(crate) use self::mark::Mark;
 use crate::error::Error;
-use crate::records::Records;
 use crate::scan::Scans;
+use cognate_storage::records::Records;
 
 /// The least number of kinds of contents that hold a suggested tag, unless the request has one.
 const KINDS_MIN: u32 = 5;

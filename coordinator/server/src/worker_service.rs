@@ -27,7 +27,6 @@ use tokio_stream::wrappers::ReceiverStream;
 use tonic::{Request, Response, Status};
 
 use crate::caller::site_of;
-use crate::disk::blocking;
 use crate::error::Error;
 use crate::ingest::{self, Push};
 use crate::metrics::Metrics;
@@ -36,6 +35,7 @@ use crate::session::{Attached, NoAnswer, Sessions};
 use crate::silence::Silence;
 use crate::storing::Storing;
 use crate::streams::{Outgoing, Streams};
+use cognate_storage::disk::blocking;
 use cognate_storage::store::SlotKey;
 
 /// The number of messages that may wait for a slow site.
@@ -93,7 +93,7 @@ impl Worker for WorkerService {
             let method = purpose.method.map_or_else(|| known_method(&scans, &key), Ok)?;
             Ok::<_, Error>(scans.analyser.indexes.writer(key, open.epoch, &method)?)
         });
-        let writer = opening.await?.inspect_err(|error| self.storing.failed(error))?;
+        let writer = opening.await.map_err(Error::from)?.inspect_err(|error| self.storing.failed(error))?;
         let (answers, stream) = mpsc::channel(DOWN_MESSAGES);
         let push = Push {
             sessions: Arc::clone(&self.sessions),
@@ -113,7 +113,7 @@ impl Worker for WorkerService {
         let site = site_of(&request)?;
         let scans = Arc::clone(&self.scans);
         let counting = self.scans.records.disk.push(move || scans.analyser.indexes.received(&site));
-        let indexes = counting.await?.map_err(Error::from)?;
+        let indexes = counting.await.map_err(Error::from)?.map_err(Error::from)?;
         Ok(Response::new(ReceivedResponse { indexes }))
     }
 

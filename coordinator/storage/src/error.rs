@@ -78,6 +78,12 @@ pub enum Error {
     /// The state does not allow it now.
     #[error("{0}")]
     Refused(String),
+    /// A person does more than the record takes.
+    #[error("{0}")]
+    TooMany(String),
+    /// A thread that did a part of a request crashed.
+    #[error("a request crashed: see the log")]
+    Crashed,
     /// A sorted run cannot be written or read.
     #[error("{}", engine_text(.0))]
     Run(cognate_similarity::Error),
@@ -112,6 +118,8 @@ pub enum ErrorKind {
     OtherVersion,
     /// The disk is full; with space it works.
     Exhausted,
+    /// The caller has done too much at once; later it works.
+    TooMany,
     /// Stored data is damaged.
     Corrupt,
     /// The disk, or the system's limits for this process, are in the way.
@@ -152,6 +160,8 @@ impl Error {
             Error::Locked { .. } => ErrorKind::InUse,
             Error::Contradiction(_) | Error::Corrupt { .. } => ErrorKind::Corrupt,
             Error::Full(_) => ErrorKind::Exhausted,
+            Error::TooMany(_) => ErrorKind::TooMany,
+            Error::Crashed => ErrorKind::Internal,
             Error::State { source, .. } if is_full(source) => ErrorKind::Exhausted,
             Error::Run(error) => engine_kind(error),
             Error::State { .. } | Error::Store(_) | Error::Sync { .. } | Error::Stopped(_) => ErrorKind::InputOutput,

@@ -10,6 +10,7 @@
 //! what a site sent) → [`maintenance`] (open, check, back up, rebuild, forget).
 
 pub mod clock;
+pub mod disk;
 mod error;
 #[cfg(test)]
 mod fuzz;
@@ -19,6 +20,7 @@ mod index;
 pub mod indexes;
 pub mod journal;
 pub mod maintenance;
+pub mod records;
 mod rows;
 pub mod sample;
 pub mod segment;

@@ -21,7 +21,7 @@ use self::rows::{ScanRow, SiteRow};
 use crate::received::{PROGRAM, received};
 use crate::scan_form;
 use crate::{Fields, PageError, Pages, Person, Shown, scan_id};
-use cognate_export::stored_query::{CaseRow, WatchRow};
+use cognate_desk::stored_query::{CaseRow, WatchRow};
 use cognate_server::identity::Refusal;
 use cognate_storage::clock::random_number;
 

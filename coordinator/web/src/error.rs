@@ -72,13 +72,19 @@ impl From<Error> for PageError {
             ErrorKind::Denied => StatusCode::FORBIDDEN,
             ErrorKind::Conflict | ErrorKind::Exists | ErrorKind::Precondition => StatusCode::CONFLICT,
             ErrorKind::Unavailable | ErrorKind::InUse => StatusCode::SERVICE_UNAVAILABLE,
-            ErrorKind::Exhausted if matches!(error, Error::TooMany(_)) => StatusCode::TOO_MANY_REQUESTS,
+            ErrorKind::TooMany => StatusCode::TOO_MANY_REQUESTS,
             ErrorKind::Exhausted => StatusCode::INSUFFICIENT_STORAGE,
             ErrorKind::Corrupt | ErrorKind::InputOutput | ErrorKind::OtherVersion | ErrorKind::Internal => {
                 StatusCode::INTERNAL_SERVER_ERROR
             }
         };
         PageError::new(status, error.to_string())
+    }
+}
+
+impl From<cognate_desk::Error> for PageError {
+    fn from(error: cognate_desk::Error) -> PageError {
+        Error::from(error).into()
     }
 }
 

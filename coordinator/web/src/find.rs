@@ -17,8 +17,8 @@ use self::lots::lots;
 pub(crate) use self::ways::Ways;
 use crate::found::Answer;
 use crate::{Again, Fields, Page, PageError, Pages, Person, Shown, filters, html};
-use cognate_server::find::record::FindRecord;
-use cognate_server::find::{FindQuery, Fingerprints, Unsearched};
+use cognate_desk::find::record::FindRecord;
+use cognate_desk::find::{FindQuery, Fingerprints, Unsearched};
 use cognate_server::operator::find::Bounds;
 
 pub(crate) fn routes() -> Router<Pages> {

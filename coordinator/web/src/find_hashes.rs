@@ -8,8 +8,8 @@ use cognate_proto::path::printable;
 use cognate_proto::v1::{FindHashesOpen, RepositoryPlace};
 
 use crate::{Again, Fields, Page, PageError, Pages, Person, Shown, filters, find, html};
-use cognate_server::find::hashes::record::{hash, state};
-use cognate_server::find::hashes::{HashAnswer, HashCoverage, HashHit, HashQuery, Listed};
+use cognate_desk::find::hashes::record::{hash, state};
+use cognate_desk::find::hashes::{HashAnswer, HashCoverage, HashHit, HashQuery, Listed};
 
 pub(crate) fn routes() -> Router<Pages> {
     Router::new().route("/find/hashes", get(form).post(ask))

@@ -1,8 +1,8 @@
 //! Matches as pages show them: of a find, a watch or a case. All are read from the object that programs read.
 
 use askama::Template;
+use cognate_desk::find::record::{CoarseRow, DocumentRow, FindRecord, HolderRow, LengthsRow, MatchRow, UnderRow};
 use cognate_result::report::Ratio;
-use cognate_server::find::record::{CoarseRow, DocumentRow, FindRecord, HolderRow, LengthsRow, MatchRow, UnderRow};
 use serde_json::Value;
 
 use crate::{PageError, filters};

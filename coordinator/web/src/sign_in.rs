@@ -87,7 +87,7 @@ async fn sign_out(State(pages): State<Pages>, headers: HeaderMap, fields: Fields
         pages.logins().end(&session);
         let name = person.operator.name.clone();
         let records = std::sync::Arc::clone(&pages.services().records);
-        blocking(move || records.note(Action::SignedOut, 0, name.as_str())).await?;
+        blocking(move || Ok(records.note(Action::SignedOut, 0, name.as_str())?)).await?;
     }
     let mut response = see("/sign-in")?;
     pages.set_cookie(&mut response, "session", "", 0);

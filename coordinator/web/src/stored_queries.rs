@@ -13,8 +13,8 @@ use crate::exports::file;
 use crate::find::{searched, shown_again, to_keep};
 use crate::found::Answer;
 use crate::{Fields, Page, PageError, Pages, Person, Shown, filters, html, see};
+use cognate_desk::find::{FindQuery, stored};
 use cognate_export::human;
-use cognate_server::find::{FindQuery, stored};
 use cognate_server::operator::blocking;
 
 pub(crate) fn routes() -> Router<Pages> {

@@ -10,7 +10,7 @@ use cognate_integration_tests::binary::{cargo, workspace};
 use serde_json::Value;
 
 /// Which of our crates each may import: the ladder. A crate that is not there yet is not missed.
-const LADDER: [(&str, &[&str]); 19] = [
+const LADDER: [(&str, &[&str]); 20] = [
     ("cognate-disk-faults", &[]),
     ("cognate-fuzzing", &[]),
     ("cognate-durable", &[]),
@@ -25,13 +25,18 @@ const LADDER: [(&str, &[&str]); 19] = [
     ("cognate-analysis", &["durable", "fingerprint", "proto", "result-file", "similarity", "storage"]),
     ("cognate-result", &["analysis", "fingerprint", "proto", "result-file", "similarity", "storage"]),
     ("cognate-export", &["proto", "result"]),
-    ("cognate-server", &["analysis", "durable", "export", "fingerprint", "proto", "result", "similarity", "storage"]),
-    ("cognate-web", &["export", "fingerprint", "proto", "result", "server", "storage"]),
+    ("cognate-desk", &["analysis", "durable", "fingerprint", "proto", "result", "similarity", "storage"]),
+    (
+        "cognate-server",
+        &["analysis", "desk", "durable", "export", "fingerprint", "proto", "result", "similarity", "storage"],
+    ),
+    ("cognate-web", &["desk", "export", "fingerprint", "proto", "result", "server", "storage"]),
     ("cognate-evaluation", &["fingerprint", "similarity", "view"]),
     (
         "cognate-cli",
         &[
             "analysis",
+            "desk",
             // Of the binary with failpoints alone.
             "disk-faults",
             "durable",

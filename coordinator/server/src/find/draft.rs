@@ -1,10 +1,7 @@
 //! The matches of a document by whole chunks, before sites are asked.
 
-use std::cmp::Ordering;
-
+use cognate_desk::find::{Found, Match};
 use cognate_similarity::fine::ChunkCount;
-
-use super::{Found, Match};
 
 /// Matches of a document that are measured by fine chunks: the strongest by whole chunks.
 pub(super) const CANDIDATES_MAX: usize = 32;
@@ -19,9 +16,4 @@ pub(super) struct Draft {
     pub(super) payload_bytes: u64,
     /// The chunks of the document that count.
     pub(super) chunks: Vec<ChunkCount>,
-}
-
-/// The strongest first.
-pub(super) fn order(a: &Match, b: &Match) -> Ordering {
-    b.measure.rank().cmp(&a.measure.rank()).then(a.digest.cmp(&b.digest))
 }

@@ -10,7 +10,6 @@
 use std::cmp::Reverse;
 use std::collections::{BTreeMap, BTreeSet, HashMap};
 use std::sync::Arc;
-use std::time::Duration;
 
 use cognate_analysis::fine::{FineAnswer, FineRequest};
 use cognate_fingerprint::{ContentDigest, FineChunk, Tag};
@@ -25,8 +24,10 @@ use cognate_storage::store::SlotKey;
 use tokio::task::JoinSet;
 use tokio::time::Instant;
 
-use super::draft::{CANDIDATES_MAX, Draft, order};
-use super::{Answer, Coarse, FindQuery, Finder, Match, Measure};
+use cognate_desk::find::{Answer, Coarse, FindQuery, Match, Measure, WAIT_MAX};
+
+use super::Finder;
+use super::draft::{CANDIDATES_MAX, Draft};
 use crate::error::Error;
 use crate::session::{FineScan, NoAnswer};
 
@@ -38,8 +39,6 @@ const LEFT_CHUNKS_MAX: usize = 1 << 21;
 /// Bytes that are left of one of the two in a candidate that is measured, each chunk as often as it occurs: as many as the fine chunks of a
 /// [query](cognate_proto::limits::FIND_FINE_MAX) are of.
 const LEFT_BYTES_MAX: u64 = 64 << 20;
-/// The longest wait for all sites together.
-pub(super) const WAIT_MAX: Duration = Duration::from_secs(60);
 /// Sites that are asked for the chunks of one match, one after the other, if they have copies of it.
 const SOURCES_MAX: usize = 3;
 
@@ -97,16 +96,6 @@ struct Question {
     lengths: HashMap<Tag, u32>,
     /// The candidates that wait for the answer.
     candidates: Vec<usize>,
-}
-
-impl Coarse {
-    pub(super) fn of_query(reason: &str) -> Coarse {
-        Coarse { place: None, reason: reason.to_owned(), refused: false }
-    }
-
-    pub(super) fn of_site(source: &Source, reason: impl Into<String>) -> Coarse {
-        Coarse { place: Some(source.clone()), reason: reason.into(), refused: false }
-    }
 }
 
 impl Finder {
@@ -255,7 +244,7 @@ fn strongest(draft: &Draft) -> Vec<(Place, &Match)> {
     let matches = draft.found.matches.iter().enumerate().map(|(place, one)| (Place::Match(place), one));
     let below = draft.below.iter().enumerate().map(|(place, one)| (Place::Below(place), one));
     let mut all: Vec<_> = matches.chain(below).filter(|(_, one)| !is_identical(one)).collect();
-    all.sort_by(|(_, a), (_, b)| order(a, b));
+    all.sort_by(|(_, a), (_, b)| Match::order(a, b));
     all.truncate(CANDIDATES_MAX);
     all
 }

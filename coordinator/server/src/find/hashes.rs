@@ -1,106 +1,18 @@
 //! Find by hashes: the files that have an MD5, SHA-1 or SHA-256 of a list. No index has these: the list goes to the
 //! sites that store such hashes of their files, and only hits come back.
 
-mod list;
-pub mod record;
-mod wire;
-
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
+use cognate_desk::find::hashes::{HashAnswer, HashCoverage, HashHolder, HashQuery};
 use cognate_proto::file_hash::{FileHashList, HashKinds};
 use cognate_proto::name::{RepositoryName, SiteName};
-use cognate_proto::path::DocumentPath;
-use cognate_proto::v1::{FileHashCoverage, FileHashState};
+use cognate_proto::v1::FileHashCoverage;
 use tokio::task::JoinSet;
 
-pub use self::list::Listed;
 use super::Finder;
 use crate::error::Error;
 use crate::session::{SiteAnswer, SiteQuestion};
-
-/// A query by hashes.
-#[derive(Clone, Debug)]
-pub struct HashQuery {
-    /// The hashes.
-    pub list: FileHashList,
-    /// The places to look in; nothing: everywhere. Without a repository: in all of the site.
-    pub repositories: Vec<(SiteName, Option<RepositoryName>)>,
-    /// The number of files that are named for each hash.
-    pub holders_max: u32,
-}
-
-/// The answer to a query by hashes.
-#[derive(Clone, Default, Debug)]
-pub struct HashAnswer {
-    /// All repositories that the query is about and the person may see, by site and name.
-    pub coverage: Vec<HashCoverage>,
-    /// By the number of the hash on the list.
-    pub hits: BTreeMap<u32, HashHit>,
-}
-
-/// A repository, and the coverage of the query in it.
-#[derive(Clone, PartialEq, Eq, Debug)]
-pub struct HashCoverage {
-    /// The site's party.
-    pub party: String,
-    /// The site.
-    pub site: String,
-    /// The repository.
-    pub repository: String,
-    /// Hashes of these kinds were looked for.
-    pub kinds: HashKinds,
-    /// The reason for which not all were, in one line; empty: all were.
-    pub reason: String,
-    /// Its files with stored hashes of all these kinds.
-    pub files: u64,
-    /// Its files without them: they were not searched.
-    pub files_without: u64,
-    /// The time of the last update of the hashes; seconds since 1970.
-    pub synced: i64,
-}
-
-/// The files that have a hash.
-#[derive(Clone, Default, Debug)]
-pub struct HashHit {
-    /// The number of files.
-    pub files: u64,
-    /// The first of them, by site, repository and path.
-    pub holders: Vec<HashHolder>,
-}
-
-/// A file that has a hash.
-#[derive(Clone, PartialEq, Eq, Debug)]
-pub struct HashHolder {
-    /// The site's party.
-    pub party: String,
-    /// The site.
-    pub site: SiteName,
-    /// The repository.
-    pub repository: RepositoryName,
-    /// The path.
-    pub path: DocumentPath,
-    /// Its size.
-    pub size_bytes: u64,
-    /// The time of its last change; seconds since 1970.
-    pub modified: i64,
-    /// The state of the file since it was hashed.
-    pub state: FileHashState,
-}
-
-impl HashCoverage {
-    /// True if all hashes of the query were looked for in all its files.
-    pub fn is_whole(&self) -> bool {
-        self.reason.is_empty() && self.files_without == 0
-    }
-}
-
-impl HashHit {
-    /// The number of files that are not named.
-    pub fn omitted(&self) -> u64 {
-        self.files - self.holders.len() as u64
-    }
-}
 
 /// The query to a site, or the reason for having none.
 struct SitePart {
@@ -117,7 +29,7 @@ impl Finder {
     ///
     /// # Errors
     /// When a site or repository that is asked about is not there, or the state cannot be read.
-    pub async fn find_hashes(
+    pub(crate) async fn find_hashes(
         self: Arc<Self>,
         query: HashQuery,
         asked_by: &str,
@@ -146,7 +58,7 @@ impl Finder {
         let mut whole = HashAnswer::default();
         while let Some(answered) = asking.join_next().await {
             let (part, list, answer) = answered.expect("asking a site does not panic");
-            whole.add(&query.list, part, &list, answer);
+            add(&mut whole, &query.list, part, &list, answer);
         }
         whole.finish(query.holders_max);
         Ok(whole)
@@ -197,63 +109,53 @@ fn missing(kinds: HashKinds) -> String {
     format!("its site keeps no {kinds} of its files (policy.file_hashes)")
 }
 
-impl HashAnswer {
-    /// Adds the answer of one site, whose list was a part of the full one.
-    fn add(&mut self, whole: &FileHashList, part: SitePart, list: &FileHashList, answer: Result<SiteAnswer, String>) {
-        let SitePart { site, party, repositories, kinds, .. } = part;
-        let (answer, failure) = match answer {
-            Ok(answer) => (answer, None),
-            Err(failure) => (SiteAnswer::default(), Some(failure)),
+/// Adds the answer of one site, whose list was a part of the full one.
+fn add(
+    all: &mut HashAnswer,
+    whole: &FileHashList,
+    part: SitePart,
+    list: &FileHashList,
+    answer: Result<SiteAnswer, String>,
+) {
+    let SitePart { site, party, repositories, kinds, .. } = part;
+    let (answer, failure) = match answer {
+        Ok(answer) => (answer, None),
+        Err(failure) => (SiteAnswer::default(), Some(failure)),
+    };
+    let others = whole.kinds().but(kinds);
+    for repository in repositories {
+        let coverage = answer.coverage.get(&repository);
+        let reason = match (&failure, coverage) {
+            (Some(failure), _) => failure.clone(),
+            (None, None) => "its site said nothing of it".to_owned(),
+            (None, Some(_)) if !others.is_empty() => missing(others),
+            (None, Some(_)) => String::new(),
         };
-        let others = whole.kinds().but(kinds);
-        for repository in repositories {
-            let coverage = answer.coverage.get(&repository);
-            let reason = match (&failure, coverage) {
-                (Some(failure), _) => failure.clone(),
-                (None, None) => "its site said nothing of it".to_owned(),
-                (None, Some(_)) if !others.is_empty() => missing(others),
-                (None, Some(_)) => String::new(),
-            };
-            let FileHashCoverage { files, files_without, synced, .. } = coverage.cloned().unwrap_or_default();
-            self.coverage.push(HashCoverage {
-                party: party.clone(),
-                site: site.to_string(),
-                repository: repository.to_string(),
-                kinds: if coverage.is_some() { kinds } else { HashKinds::NONE },
-                reason,
-                files,
-                files_without,
-                synced,
-            });
-        }
-        for (number, (files, holders)) in answer.hits {
-            let hash = list.hashes().get(number as usize);
-            let Some(number) = hash.and_then(|hash| whole.number(hash)) else { continue };
-            let hit = self.hits.entry(number).or_default();
-            hit.files += files;
-            hit.holders.extend(holders.into_iter().map(|file| HashHolder {
-                party: party.clone(),
-                site: site.clone(),
-                repository: file.repository,
-                path: file.path,
-                size_bytes: file.size_bytes,
-                modified: file.modified,
-                state: file.state,
-            }));
-        }
+        let FileHashCoverage { files, files_without, synced, .. } = coverage.cloned().unwrap_or_default();
+        all.coverage.push(HashCoverage {
+            party: party.clone(),
+            site: site.to_string(),
+            repository: repository.to_string(),
+            kinds: if coverage.is_some() { kinds } else { HashKinds::NONE },
+            reason,
+            files,
+            files_without,
+            synced,
+        });
     }
-
-    /// In the same order whichever site answered first.
-    fn finish(&mut self, holders_max: u32) {
-        self.coverage.sort_by(|a, b| (&a.site, &a.repository).cmp(&(&b.site, &b.repository)));
-        for hit in self.hits.values_mut() {
-            hit.holders.sort_by(|a, b| (&a.site, &a.repository, &a.path).cmp(&(&b.site, &b.repository, &b.path)));
-            hit.holders.truncate(holders_max as usize);
-        }
-    }
-
-    /// The number of matching files, each as often as it has a hash of the list.
-    pub fn files(&self) -> u64 {
-        self.hits.values().map(|hit| hit.files).sum()
+    for (number, (files, holders)) in answer.hits {
+        let hash = list.hashes().get(number as usize);
+        let Some(number) = hash.and_then(|hash| whole.number(hash)) else { continue };
+        let hit = all.hits.entry(number).or_default();
+        hit.files += files;
+        hit.holders.extend(holders.into_iter().map(|file| HashHolder {
+            party: party.clone(),
+            site: site.clone(),
+            repository: file.repository,
+            path: file.path,
+            size_bytes: file.size_bytes,
+            modified: file.modified,
+            state: file.state,
+        }));
     }
 }

@@ -7,15 +7,16 @@
 use std::collections::{BTreeMap, HashMap, HashSet};
 use std::sync::Arc;
 
+use cognate_desk::find::{FindQuery, Found, Holder, Match, Measure, Searched, SearchedDocument};
 use cognate_fingerprint::{ContentDigest, Feature, FeatureKind, Runs, Tag, is_hit};
 use cognate_proto::limits::FIND_HOLDERS_MAX;
 use cognate_proto::v1::DocumentState;
 use cognate_similarity::fine::ChunkCount;
 use cognate_similarity::{ContentIndex, ContentMap, RunInput, RunShards, Shards as _};
 
-use super::draft::{CANDIDATES_MAX, Draft, order};
+use super::Finder;
+use super::draft::{CANDIDATES_MAX, Draft};
 use super::verify::CONTENTS_MAX;
-use super::{FindQuery, Finder, Found, Holder, Match, Measure, Searched, SearchedDocument};
 use crate::error::Error;
 use cognate_storage::indexes::Sealed;
 use cognate_storage::store::SlotKey;
@@ -274,7 +275,7 @@ impl<'a> Search<'a> {
         let Search { query, documents, templates, .. } = self;
         let in_order = |matches: Matches| {
             let mut matches: Vec<Match> = matches.into_values().collect();
-            matches.sort_unstable_by(order);
+            matches.sort_unstable_by(Match::order);
             matches
         };
         let draft = |(progress, queried): (Progress, &SearchedDocument)| {
@@ -341,7 +342,7 @@ fn keep(matches: &mut Matches, most: usize) {
         return;
     }
     let mut all: Vec<_> = std::mem::take(matches).into_iter().collect();
-    all.sort_unstable_by(|(_, a), (_, b)| order(a, b));
+    all.sort_unstable_by(|(_, a), (_, b)| Match::order(a, b));
     all.truncate(most);
     *matches = all.into_iter().collect();
 }

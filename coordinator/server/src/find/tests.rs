@@ -5,9 +5,10 @@ use cognate_proto::name::PartyName;
 use cognate_proto::v1::MemberKind;
 
 use super::*;
-use crate::disk::tests::opened;
-use crate::find::stored::sees;
+use crate::coordinator::tests::disk::opened;
 use crate::harness::indexes::{fill_of, held, under};
+use cognate_desk::find::Least;
+use cognate_desk::find::stored::sees;
 
 #[test]
 fn what_a_site_sent_that_was_revoked_is_still_its_partys_in_a_find() {
@@ -35,7 +36,7 @@ fn what_a_site_sent_that_was_revoked_is_still_its_partys_in_a_find() {
         documents: Vec::new(),
         fine: Default::default(),
     };
-    let Searching { answer, .. } = finder.search(&Arc::new(query), &|_| true).unwrap();
+    let Searching { answer, .. } = finder.by_whole_chunks(&Arc::new(query), &|_| true).unwrap();
     let parties: Vec<_> = answer.coverage.iter().map(|row| (row.site.as_str(), row.party.as_str())).collect();
     assert_eq!(parties, [("a", "home"), ("b", "home"), ("c", "acme")]);
     // Its own party may still ask about it, and no other.

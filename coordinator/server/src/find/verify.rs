@@ -3,11 +3,12 @@
 //!
 //! The query has the terms of its documents; a site is asked for those of the proposed contents and of no others, as an index
 //! of a part of its repository, which is removed once it was read. All sites are asked at the same time and no longer than
-//! [`WAIT_MAX`](super::fine::WAIT_MAX). A proposal whose terms cannot be had stays a candidate, with the reason.
+//! [`WAIT_MAX`](cognate_desk::find::WAIT_MAX). A proposal whose terms cannot be had stays a candidate, with the reason.
 
 use std::collections::{BTreeMap, BTreeSet, HashMap, HashSet};
 use std::sync::{Arc, Mutex};
 
+use cognate_desk::find::{Answer, Coarse, FindQuery, Match, Measure};
 use cognate_fingerprint::{ContentDigest, Feature, Method, MethodId, cosine_of_features};
 use cognate_proto::name::{RepositoryName, SiteName};
 use cognate_proto::options::Precision;
@@ -23,13 +24,13 @@ use tokio::sync::mpsc;
 use tokio::task::JoinSet;
 use tokio::time::Instant;
 
+use super::Finder;
 use super::draft::Draft;
 use super::fine::late;
-use super::{Answer, Coarse, FindQuery, Finder, Match, Measure};
 use crate::agreement::Claims;
-use crate::disk::blocking;
 use crate::error::Error;
 use crate::session::{Event, Outcome, SealedIndex, Sessions, Wanted};
+use cognate_storage::disk::blocking;
 
 /// Proposed contents that a find has read again: some seconds of a site's time.
 pub(super) const CONTENTS_MAX: usize = 4096;
@@ -161,7 +162,7 @@ impl Finder {
             let dropped = drop_part(&finder.store, &finder.indexes, &key);
             let terms = terms?;
             dropped?;
-            Ok(terms)
+            Ok::<_, Error>(terms)
         });
         read.await.map_err(|error| {
             tracing::error!(%error, "the terms of a site cannot be read");

@@ -8,7 +8,7 @@ use cognate_storage::harness::{batch, method};
 use cognate_storage::store::SlotKey;
 
 use super::*;
-use crate::disk::tests::{asks, opened, operator, service};
+use crate::coordinator::tests::disk::{asks, opened, operator, service};
 use crate::harness::indexes::key;
 use crate::harness::soon;
 

@@ -6,7 +6,7 @@ use cognate_proto::v1;
 use super::OperatorService;
 use crate::error::Error;
 use crate::identity::Operator;
-use crate::verdict::SubjectName;
+use cognate_desk::verdict::SubjectName;
 use cognate_storage::journal::{Action, Brief, What};
 use cognate_storage::store::ScanStep;
 use cognate_storage::verdict::{Decided, Decision, Key, change_words, word};

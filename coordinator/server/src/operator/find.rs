@@ -11,9 +11,9 @@ use tonic::Status;
 
 use super::OperatorService;
 use crate::error::Error;
-use crate::find::stored::sees;
-use crate::find::{Answer, Arriving, FindQuery};
 use crate::identity::Operator;
+use cognate_desk::find::stored::sees;
+use cognate_desk::find::{Answer, Arriving, FindQuery, deadline};
 
 /// The site and the party that a search is bound to; nothing: no such bounds.
 pub type Bounds = (String, String);
@@ -29,15 +29,15 @@ impl OperatorService {
         let Some(Up::Open(open)) = arrival.next(&mut pieces, |piece| piece.message).await? else {
             return Err(Error::Invalid("the first message of a find must open it".to_owned()).into());
         };
-        let mut arriving = Arriving::open(&open)?;
+        let mut arriving = Arriving::open(&open).map_err(Error::from)?;
         while let Some(message) = arrival.next(&mut pieces, |piece| piece.message).await? {
             match message {
-                Up::Piece(piece) => arriving.take(&piece)?,
-                Up::Fine(table) => arriving.take_fine(&table)?,
+                Up::Piece(piece) => arriving.take(&piece).map_err(Error::from)?,
+                Up::Fine(table) => arriving.take_fine(&table).map_err(Error::from)?,
                 Up::Open(_) => return Err(Error::Invalid("a find is opened once, and pieces follow".to_owned()).into()),
             }
         }
-        let query = arriving.finish()?;
+        let query = arriving.finish().map_err(Error::from)?;
         // Others arrive while this one waits, as far as there is memory.
         let turn = self.services.finder.turns.acquire().await.map_err(|_| Status::unavailable("it is stopping"))?;
         drop(arrival);
@@ -65,6 +65,6 @@ impl OperatorService {
             let store = &service.services.records.store;
             service.is_own(&operator, name.as_str()) && sees(store, (&site, &party), name)
         };
-        Ok(self.services.finder.find(Arc::new(query), Arc::new(sees), Some(turn)).await?)
+        Ok(self.services.finder.find(Arc::new(query), Arc::new(sees), Some(turn), deadline()).await?)
     }
 }

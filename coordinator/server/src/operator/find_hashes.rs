@@ -10,8 +10,8 @@ use tonic::Status;
 
 use super::OperatorService;
 use crate::error::Error;
-use crate::find::hashes::{HashAnswer, HashQuery};
 use crate::identity::Operator;
+use cognate_desk::find::hashes::{HashAnswer, HashQuery};
 
 impl OperatorService {
     /// Receives the query, and asks the sites.
@@ -24,10 +24,10 @@ impl OperatorService {
         let Some(Up::Open(open)) = arrival.next(&mut pieces, |piece| piece.message).await? else {
             return Err(Error::Invalid("the first message of a find must open it".to_owned()).into());
         };
-        let mut query = HashQuery::open(&open)?;
+        let mut query = HashQuery::open(&open).map_err(Error::from)?;
         while let Some(message) = arrival.next(&mut pieces, |piece| piece.message).await? {
             match message {
-                Up::Hashes(table) => query.take(&table)?,
+                Up::Hashes(table) => query.take(&table).map_err(Error::from)?,
                 Up::Open(_) => return Err(Error::Invalid("a find is opened once, and hashes follow".to_owned()).into()),
             }
         }

@@ -154,14 +154,14 @@ impl OperatorService {
         if let Some(known) = self.services.records.store.profile(&profile.name)? {
             self.check_own("profile", operator, &profile.name, known.options.as_ref())?;
         }
-        self.services.records.record(What::Profile(profile), operator.name.as_str())
+        Ok(self.services.records.record(What::Profile(profile), operator.name.as_str())?)
     }
 
     /// Removes a profile.
     pub fn drop_profile(&self, operator: &Operator, name: &str) -> Result<(), Error> {
         let known = self.services.records.store.profile(name)?;
         self.check_own("profile", operator, name, known.and_then(|known| known.options).as_ref())?;
-        self.services.records.record(What::ProfileRemoved(name.to_owned()), operator.name.as_str())
+        Ok(self.services.records.record(What::ProfileRemoved(name.to_owned()), operator.name.as_str())?)
     }
 
     pub(super) fn save_schedule(&self, operator: &Operator, mut schedule: v1::Schedule) -> Result<(), Error> {

@@ -6,9 +6,9 @@ use serde_json::Value;
 
 use super::OperatorService;
 use crate::error::Error;
-use crate::find::stored::without_features;
 use crate::identity::Operator;
-use crate::watch::no_watch;
+use cognate_desk::find::stored::without_features;
+use cognate_desk::watch::no_watch;
 use cognate_result::report::Viewer;
 
 /// The bytes of a case that go in one message.
@@ -43,7 +43,7 @@ impl OperatorService {
         let known = self.services.records.store.watch(name)?;
         if known.is_some_and(|watch| !may_see(operator, &watch.site, &watch.party)) {
             // A watch that this person may not see is answered as one that does not exist.
-            return Err(no_watch(name));
+            return Err(no_watch(name).into());
         }
         self.services.watches.remove_watch(name, operator.name.as_str()).await?;
         Ok(v1::RemoveWatchResponse {})
@@ -79,7 +79,7 @@ impl OperatorService {
     pub fn watch_called(&self, operator: &Operator, name: &str) -> Result<v1::Watch, Error> {
         let watch =
             self.services.records.store.watch(name)?.filter(|watch| may_see(operator, &watch.site, &watch.party));
-        watch.ok_or_else(|| no_watch(name))
+        watch.ok_or_else(|| no_watch(name).into())
     }
 
     /// A case, if a person may see it.
@@ -90,7 +90,7 @@ impl OperatorService {
 
     /// The answer of a case, by its position among all, from 0; `None`: it is erased, or never existed.
     pub fn case_answer(&self, operator: &Operator, name: &str, place: usize) -> Result<Option<Value>, Error> {
-        self.services.cases.case_answer(self.visible_case(operator, name)?, place)
+        Ok(self.services.cases.case_answer(self.visible_case(operator, name)?, place)?)
     }
 
     /// The name, if a person may see the case; else the error of a case that does not exist.

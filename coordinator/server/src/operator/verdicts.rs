@@ -11,7 +11,7 @@ use super::OperatorService;
 use crate::error::Error;
 use crate::identity::Operator;
 use crate::streams::spool::SpoolReader;
-use crate::verdict::VerdictRequest;
+use cognate_desk::verdict::VerdictRequest;
 
 impl OperatorService {
     /// Sets a verdict on clusters, sets or documents of a result.
@@ -21,12 +21,7 @@ impl OperatorService {
         request: v1::SetVerdictsRequest,
     ) -> Result<v1::SetVerdictsResponse, Error> {
         let request = VerdictRequest::from_wire(request)?;
-        self.check_result(operator, request.scan)?;
-        if let crate::verdict::About::Filter(filter, _) = &request.about
-            && let Some(since) = filter.since
-        {
-            self.check_result(operator, since)?;
-        }
+        request.scans().try_for_each(|scan| self.check_result(operator, scan))?;
         let (action, subjects) =
             self.services.verdicts.decide(&request, operator.name.as_str(), &self.reader(operator))?;
         Ok(v1::SetVerdictsResponse { action, subjects })
@@ -69,7 +64,7 @@ impl OperatorService {
     /// Fails if there is no result that the person may see in full.
     pub fn review(&self, operator: &Operator, scan: ScanId) -> Result<v1::ShowReviewResponse, Error> {
         self.check_result(operator, scan)?;
-        self.services.verdicts.review(scan, &self.reader(operator))
+        Ok(self.services.verdicts.review(scan, &self.reader(operator))?)
     }
 
     /// The result of a scan for reports and plans, with verdicts and what samples say.

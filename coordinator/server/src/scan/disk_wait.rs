@@ -9,8 +9,8 @@ use cognate_proto::name::ScanId;
 
 use super::Scan;
 use super::{Scans, chain};
-use crate::disk::blocking;
 use crate::error::{Error, ErrorKind};
+use cognate_storage::disk::blocking;
 use cognate_storage::store::ScanRow;
 
 /// The first wait, and the longest: each is twice as long as the last.
@@ -34,7 +34,7 @@ impl Scans {
             };
             let folder = self.analyser.scan_folder(scan.id);
             let (scans, id) = (Arc::clone(self), scan.id);
-            blocking(move || Ok(scans.analyser.remove_unfinished(id)?)).await?;
+            blocking(move || scans.analyser.remove_unfinished(id)).await?;
             let reason = format!("no disk space in `{}`: {}; free some space there", folder.display(), chain(&error));
             if scan.spec.in_process {
                 return Err(Error::Full(format!("{reason} and try again")));

@@ -8,7 +8,7 @@ use cognate_storage::store::SlotKey;
 
 use super::*;
 
-use crate::disk::tests::opened;
+use crate::coordinator::tests::disk::opened;
 use crate::harness::indexes::{LIMITS, ended, fill_of, held, key, spec, under, wait};
 
 #[test]

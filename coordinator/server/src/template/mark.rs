@@ -154,7 +154,7 @@ impl Templates {
             Some(template) if template.unmarked != 0 => Ok(()),
             Some(_) => {
                 tracing::info!(template = %ScanId(id), by, "a template is taken back");
-                self.records.record(What::TemplateUnmarked(id), by)
+                Ok(self.records.record(What::TemplateUnmarked(id), by)?)
             }
         }
     }

@@ -4,8 +4,8 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use askama::Template;
+use cognate_desk::find::record::{CoverageRow, FindRecord, HolderRow, MatchRow};
 use cognate_result::report::Ratio;
-use cognate_server::find::record::{CoverageRow, FindRecord, HolderRow, MatchRow};
 
 use super::lots::Unread;
 use crate::filters;

@@ -1,9 +1,9 @@
 //! What a browser can search for by itself: the indexes that were made without a key.
 
+use cognate_desk::find::finest;
 use cognate_fingerprint::{Key, Method, View};
 use cognate_proto::limits::{FIND_DOCUMENTS_MAX, FIND_FINE_MAX};
 use cognate_proto::v1;
-use cognate_server::find::finest;
 use serde::Serialize;
 
 use crate::received::LARGE_FORM;

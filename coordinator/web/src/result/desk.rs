@@ -86,8 +86,10 @@ async fn save_filter(person: Person, Path(id): Path<String>, fields: Fields) -> 
 async fn saved_filter(person: &Person, fields: &Fields, query: String) -> Result<(), PageError> {
     let name = fields.needed("name")?.to_owned();
     let (asking, saved) = (person.clone(), name.clone());
-    blocking(move || asking.pages.services().verdicts.save_filter(&saved, &query, asking.operator.name.as_str()))
-        .await?;
+    blocking(move || {
+        Ok(asking.pages.services().verdicts.save_filter(&saved, &query, asking.operator.name.as_str())?)
+    })
+    .await?;
     person.say(format!("The filter is saved as “{name}”."));
     Ok(())
 }

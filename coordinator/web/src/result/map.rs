@@ -8,8 +8,8 @@ use std::collections::{HashMap, HashSet};
 use cognate_fingerprint::{ContentDigest, Tag};
 use cognate_proto::name::ScanId;
 
+use cognate_desk::results::Results;
 use cognate_server::Error;
-use cognate_server::results::Results;
 use cognate_storage::indexes::Manifest;
 
 /// Bars at most.

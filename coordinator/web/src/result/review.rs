@@ -223,7 +223,7 @@ async fn apply(person: Person, Path(id): Path<String>, fields: Fields) -> Shown 
             service.check_result(operator, since)?;
         }
         let by = (operator.name.as_str(), &service.reader(operator));
-        service.services.verdicts.decide_by_rule((id, &filter), &rule, (&note, expected), by)
+        Ok(service.services.verdicts.decide_by_rule((id, &filter), &rule, (&note, expected), by)?)
     });
     let (_, clusters) = done.await?;
     let count = human::count(clusters);
@@ -249,7 +249,8 @@ async fn assign(person: Person, Path(id): Path<String>, fields: Fields) -> Shown
 async fn assigned(person: &Person, fields: &Fields) -> Result<(), PageError> {
     let (name, assignee) = (fields.needed("name")?.to_owned(), fields.text("assignee").unwrap_or_default().to_owned());
     let (asking, to) = (person.clone(), assignee.clone());
-    blocking(move || asking.pages.services().verdicts.assign_filter(&name, &to, asking.operator.name.as_str())).await?;
+    blocking(move || Ok(asking.pages.services().verdicts.assign_filter(&name, &to, asking.operator.name.as_str())?))
+        .await?;
     person.say(match assignee.as_str() {
         "" => "Nobody is assigned now.".to_owned(),
         assignee => format!("Assigned to {assignee}."),

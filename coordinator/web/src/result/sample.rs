@@ -9,10 +9,10 @@ use cognate_proto::name::ScanId;
 use super::explain::{Compared, Places, pairs};
 use super::{browsing, review};
 use crate::{Again, Fields, Page, PageError, Pages, Person, Shown, filters, html, scan_id, see};
+use cognate_desk::verdict::SampleRequest;
 use cognate_result::browse::{ClusterFilter, Place, SampledDocument};
 use cognate_result::explain::DocumentName;
 use cognate_server::operator::blocking;
-use cognate_server::verdict::SampleRequest;
 use cognate_storage::sample::{Answer, SampleRow};
 
 pub(super) fn routes() -> Router<Pages> {
@@ -71,7 +71,7 @@ async fn drawn(person: &Person, id: ScanId, fields: &Fields) -> Result<u64, Page
         if let Some(since) = request.filter.since {
             service.check_result(operator, since)?;
         }
-        service.services.verdicts.draw_sample(&request, operator.name.as_str(), &service.reader(operator))
+        Ok(service.services.verdicts.draw_sample(&request, operator.name.as_str(), &service.reader(operator))?)
     });
     Ok(sample.await?)
 }
@@ -89,7 +89,7 @@ async fn pair(person: Person, Path((id, sample)): Path<(String, String)>, fields
     let row = blocking(move || {
         let (service, operator) = (&asking.pages.service, &asking.operator);
         service.check_result(operator, id)?;
-        service.services.verdicts.sample(id, sample, &service.reader(operator))
+        Ok(service.services.verdicts.sample(id, sample, &service.reader(operator))?)
     });
     let row = row.await?;
     let open = |place: &usize| row.pairs[*place].answer() == Answer::Open;
@@ -154,7 +154,7 @@ async fn judge(person: Person, Path((id, sample)): Path<(String, String)>, field
         let (service, operator) = (&asking.pages.service, &asking.operator);
         service.check_result(operator, id)?;
         let by = (operator.name.as_str(), &service.reader(operator));
-        service.services.verdicts.judge(id, (sample, pair), answer, by)
+        Ok(service.services.verdicts.judge(id, (sample, pair), answer, by)?)
     });
     judging.await?;
     see(&format!("/scans/{id}/samples/{sample}"))

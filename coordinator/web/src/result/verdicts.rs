@@ -10,10 +10,10 @@ use cognate_proto::v1::{self, SubjectKind};
 
 use crate::exports::file;
 use crate::{Fields, Page, PageError, Pages, Person, Shown, filters, html, scan_id, see};
+use cognate_desk::verdict::SubjectName;
 use cognate_export::grid::{Column, CsvRows, Kind, Rows as _, column};
 use cognate_export::human;
 use cognate_server::operator::blocking;
-use cognate_server::verdict::SubjectName;
 use cognate_storage::verdict;
 
 pub(super) fn routes() -> Router<Pages> {
@@ -325,7 +325,7 @@ async fn remove_filter(person: Person, Path(id): Path<String>, fields: Fields) -
     let id = scan_id(&id)?;
     may_save(&person)?;
     let (asking, name) = (person.clone(), fields.needed("name")?.to_owned());
-    blocking(move || asking.pages.services().verdicts.remove_filter(&name, asking.operator.name.as_str())).await?;
+    blocking(move || Ok(asking.pages.services().verdicts.remove_filter(&name, asking.operator.name.as_str())?)).await?;
     back(id, &fields)
 }
 

@@ -7,7 +7,7 @@ use super::triage::{cluster, subject};
 use super::two_views::result;
 use super::*;
 use crate::harness::indexes::{fill_of, held};
-use crate::verdict::VerdictRequest;
+use cognate_desk::verdict::VerdictRequest;
 use cognate_result::browse::{ClusterFilter, Sort, Window};
 
 /// A scan of each of two parties, and the third of both. All have the same two contents, which form a cluster.

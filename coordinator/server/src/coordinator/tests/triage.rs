@@ -7,7 +7,7 @@ use cognate_proto::v1::{SetVerdictsRequest, Subject, SubjectKind, Verdict, Verdi
 use super::two_views::{both, result, with_texts};
 use super::*;
 use crate::harness::indexes::*;
-use crate::verdict::VerdictRequest;
+use cognate_desk::verdict::VerdictRequest;
 use cognate_result::browse::{Browse, ClusterFilter, ClusterQuery, ClusterRow, DocumentQuery, SetFilter, Sort, Window};
 
 /// Two clusters across the sites, one within a, a set of copies, and documents that only one site has.

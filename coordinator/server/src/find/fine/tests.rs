@@ -1,5 +1,7 @@
 //! Plans of questions to sites, and what becomes of a match with the answers and without.
 
+use std::time::Duration;
+
 use cognate_analysis::fine::FineFailure;
 use cognate_fingerprint::{Feature, Key, Method, View};
 use cognate_proto::v1;
@@ -7,9 +9,9 @@ use tokio::sync::mpsc::Receiver;
 use tonic::Status;
 
 use super::*;
-use crate::find::{Found, Holder, Least, SearchedDocument};
 use crate::harness::Harness;
 use crate::harness::indexes::{fill, held, under};
+use cognate_desk::find::{Found, Holder, Least, SearchedDocument, deadline};
 
 fn tag(number: u8) -> Tag {
     Tag([number; 16])
@@ -254,7 +256,7 @@ async fn a_site_that_is_away_or_silent_keeps_no_find_waiting_and_is_named() {
     let asked = async |wait: u64| {
         let until = Instant::now() + Duration::from_millis(wait);
         let sees: crate::find::Sees = Arc::new(|_: &SiteName| true);
-        services.finder.find_until(Arc::clone(&query), sees, None, until).await.unwrap()
+        services.finder.find(Arc::clone(&query), sees, None, until).await.unwrap()
     };
     let reason = |answer: &Answer| answer.documents[0].matches[0].coarse.clone().unwrap().reason;
     assert_eq!(reason(&asked(60_000).await), "its site is not attached");
@@ -291,7 +293,7 @@ async fn a_site_that_is_away_or_silent_keeps_no_find_waiting_and_is_named() {
     // A query that asks for whole chunks alone asks no site.
     let coarse = Arc::new(FindQuery { precision: Precision::Coarse, ..FindQuery::clone(&query) });
     let sees: crate::find::Sees = Arc::new(|_: &SiteName| true);
-    let answer = services.finder.find(coarse, sees, None).await.unwrap();
+    let answer = services.finder.find(coarse, sees, None, deadline()).await.unwrap();
     assert_eq!((answer.precision, answer.coarse.len(), inbox.try_recv().is_err()), (Some(Precision::Coarse), 0, true));
 }
 

@@ -3,12 +3,11 @@
 use std::collections::HashMap;
 use std::sync::{Arc, Mutex};
 
-use cognate_storage::clock::{Clock, seconds};
-use cognate_storage::journal::{Acted, Action, Event, What};
-use cognate_storage::store::Store;
-
+use crate::clock::{Clock, seconds};
 use crate::disk::DiskPlaces;
 use crate::error::Error;
+use crate::journal::{Acted, Action, Event, What};
+use crate::store::Store;
 
 /// Entries that a person may make at once, and one more each second: nobody fills the disk with what is never forgotten.
 const ENTRIES_AT_ONCE: u32 = 1000;
@@ -20,7 +19,7 @@ pub struct Records {
     /// The clock for the times of events.
     pub clock: Clock,
     /// The threads that wait for the disk.
-    pub(crate) disk: DiskPlaces,
+    pub disk: DiskPlaces,
     people: Mutex<HashMap<String, Entries>>,
 }
 
@@ -33,7 +32,7 @@ struct Entries {
 
 impl Records {
     /// Writes to a store.
-    pub(crate) fn new(store: Arc<Store>, clock: Clock) -> Records {
+    pub fn new(store: Arc<Store>, clock: Clock) -> Records {
         Records { store, clock, disk: DiskPlaces::default(), people: Mutex::default() }
     }
 
@@ -50,8 +49,8 @@ impl Records {
     ///
     /// # Errors
     /// Fails if it cannot be brought to the disk.
-    pub(crate) fn record_part(&self, what: What, by: &str) -> Result<(), Error> {
-        Ok(self.store.record(&Event { time: self.now(), by: by.to_owned(), what: Some(what) })?)
+    pub fn record_part(&self, what: What, by: &str) -> Result<(), Error> {
+        self.store.record(&Event { time: self.now(), by: by.to_owned(), what: Some(what) })
     }
 
     /// Records an act that changes nothing here, and its author.
@@ -106,7 +105,7 @@ mod tests {
         let sign_in = |by: &str| records.note(Action::LoginAsked, 0, by);
         (0..ENTRIES_AT_ONCE).for_each(|_| sign_in("mallory").unwrap());
         let refused = sign_in("mallory").unwrap_err();
-        assert_eq!(refused.kind(), cognate_storage::ErrorKind::Exhausted, "{refused}");
+        assert_eq!(refused.kind(), crate::ErrorKind::TooMany, "{refused}");
         sign_in("anna").unwrap();
         sign_in("").unwrap();
         NOW.fetch_add(2, Ordering::Relaxed);

@@ -31,14 +31,14 @@ impl HashQuery {
     ///
     /// # Errors
     /// When they are not what may come next, or too many.
-    pub(crate) fn take(&mut self, table: &v1::FileHashTable) -> Result<(), Error> {
+    pub fn take(&mut self, table: &v1::FileHashTable) -> Result<(), Error> {
         self.list.take(table).map_err(|error| Error::Invalid(error.to_string()))
     }
 }
 
 impl HashAnswer {
     /// The answer, message by message.
-    pub(crate) fn into_wire(self) -> impl Iterator<Item = Down> {
+    pub fn into_wire(self) -> impl Iterator<Item = Down> {
         let coverage = self.coverage.into_iter().map(|row| Down::Coverage(row.into()));
         coverage.chain(self.hits.into_iter().flat_map(|(number, hit)| messages(number, hit)))
     }

@@ -4,7 +4,7 @@
 use cognate_proto::v1;
 use serde::Serialize;
 
-use crate::human::stamp;
+use cognate_result::report::time;
 
 /// The query of a watch or of a case.
 #[derive(Serialize, Debug)]
@@ -64,7 +64,7 @@ pub struct CheckRow {
 
 /// A time for programs; 0 is never.
 fn ever(seconds: i64) -> Option<String> {
-    (seconds != 0).then(|| stamp(seconds))
+    (seconds != 0).then(|| time(seconds))
 }
 
 fn place(place: &v1::RepositoryPlace) -> String {

@@ -17,7 +17,7 @@ const PUSHES_AT_ONCE: usize = 64;
 const CHANGES_AT_ONCE: usize = 32;
 
 /// The places of each kind of work.
-pub(crate) struct DiskPlaces {
+pub struct DiskPlaces {
     pushes: Arc<Semaphore>,
     changes: Arc<Semaphore>,
 }
@@ -36,7 +36,7 @@ impl DiskPlaces {
     ///
     /// # Errors
     /// Fails if it panics.
-    pub(crate) async fn push<T: Send + 'static>(&self, work: impl FnOnce() -> T + Send + 'static) -> Result<T, Error> {
+    pub async fn push<T: Send + 'static>(&self, work: impl FnOnce() -> T + Send + 'static) -> Result<T, Error> {
         let place = Arc::clone(&self.pushes).acquire_owned().await.expect("it is never closed");
         let done = tokio::task::spawn_blocking(move || {
             // Until it is over, also if nobody waits for it any more.
@@ -50,10 +50,10 @@ impl DiskPlaces {
     ///
     /// # Errors
     /// Fails if it fails, panics, or the system has no thread.
-    pub(crate) async fn change<T: Send + 'static>(
+    pub async fn change<T: Send + 'static, E: From<Error> + Send + 'static>(
         &self,
-        work: impl FnOnce() -> Result<T, Error> + Send + 'static,
-    ) -> Result<T, Error> {
+        work: impl FnOnce() -> Result<T, E> + Send + 'static,
+    ) -> Result<T, E> {
         let place = Arc::clone(&self.changes).acquire_owned().await.expect("it is never closed");
         let (done, result) = oneshot::channel();
         let runtime = Handle::current();
@@ -73,11 +73,8 @@ impl DiskPlaces {
 ///
 /// # Errors
 /// Fails if it fails or panics.
-pub(crate) async fn blocking<T: Send + 'static>(
-    work: impl FnOnce() -> Result<T, Error> + Send + 'static,
-) -> Result<T, Error> {
+pub async fn blocking<T: Send + 'static, E: From<Error> + Send + 'static>(
+    work: impl FnOnce() -> Result<T, E> + Send + 'static,
+) -> Result<T, E> {
     tokio::task::spawn_blocking(work).await.map_err(|_| Error::Crashed)?
 }
-
-#[cfg(test)]
-pub(crate) mod tests;

@@ -94,7 +94,7 @@ impl Verdicts {
         if found.pairs.get(pair as usize).is_none() || answer == Answer::Open {
             return Err(refused("pair", "the sample has no such pair"));
         }
-        self.records.record(What::SampleJudged(Judged { sample, pair, answer: answer.into() }), by)
+        Ok(self.records.record(What::SampleJudged(Judged { sample, pair, answer: answer.into() }), by)?)
     }
 
     /// A sample of a scan.
@@ -103,7 +103,7 @@ impl Verdicts {
     /// Fails if there is none that the person may see.
     pub fn sample(&self, scan: ScanId, sample: u64, reader: &Reader) -> Result<SampleRow, Error> {
         let found = self.records.store.sample(sample)?.filter(|row| row.scan == scan.0 && may_see(row, reader));
-        found.ok_or_else(|| Error::UnknownMember(format!("no sample {sample} of this scan")))
+        found.ok_or_else(|| Error::Unknown(format!("no sample {sample} of this scan")))
     }
 
     /// The samples of a scan that a person may see, in the order in which they were drawn.

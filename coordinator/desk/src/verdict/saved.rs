@@ -31,8 +31,8 @@ impl Verdicts {
         if saved.len() >= FILTERS_MAX && saved.iter().all(|filter| filter.name != name) {
             return Err(Error::Refused(format!("there are {FILTERS_MAX} filters: remove one first")));
         }
-        self.records
-            .record(What::FilterSaved(SavedFilter { name, query: query.to_owned(), assignee: String::new() }), by)
+        let filter = SavedFilter { name, query: query.to_owned(), assignee: String::new() };
+        Ok(self.records.record(What::FilterSaved(filter), by)?)
     }
 
     /// Gives the clusters of a filter to a person, or with an empty name to nobody in particular.
@@ -42,12 +42,12 @@ impl Verdicts {
     pub fn assign_filter(&self, name: &str, assignee: &str, by: &str) -> Result<(), Error> {
         let mut saved = self.records.store.saved_filters()?.into_iter();
         let filter = saved.find(|filter| filter.name == name);
-        let filter = filter.ok_or_else(|| Error::UnknownMember(format!("no filter `{}`", one_line(name))))?;
+        let filter = filter.ok_or_else(|| Error::Unknown(format!("no filter `{}`", one_line(name))))?;
         let assignee = one_line(assignee.trim());
         if assignee.chars().count() > NAME_CHARS_MAX {
             return Err(refused("assignee", format!("at most {NAME_CHARS_MAX} characters")));
         }
-        self.records.record(What::FilterSaved(SavedFilter { assignee, ..filter }), by)
+        Ok(self.records.record(What::FilterSaved(SavedFilter { assignee, ..filter }), by)?)
     }
 
     /// Deletes a filter.
@@ -56,8 +56,8 @@ impl Verdicts {
     /// Fails if there is none of this name.
     pub fn remove_filter(&self, name: &str, by: &str) -> Result<(), Error> {
         match self.records.store.saved_filters()?.iter().any(|filter| filter.name == name) {
-            true => self.records.record(What::FilterRemoved(name.to_owned()), by),
-            false => Err(Error::UnknownMember(format!("no filter `{}`", one_line(name)))),
+            true => Ok(self.records.record(What::FilterRemoved(name.to_owned()), by)?),
+            false => Err(Error::Unknown(format!("no filter `{}`", one_line(name)))),
         }
     }
 }

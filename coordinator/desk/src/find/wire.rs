@@ -19,7 +19,7 @@ const HOLDERS_AT_ONCE: usize = 64;
 
 impl Answer {
     /// The answer, message by message.
-    pub(crate) fn into_wire(self) -> impl Iterator<Item = Down> {
+    pub fn into_wire(self) -> impl Iterator<Item = Down> {
         let Answer { coverage, run_lengths, precision, coarse, documents, wanted } = self;
         let coarse = coarse.iter().map(|(coarse, matches)| coarse_to_wire(coarse, *matches)).collect();
         let precision = Down::Precision(v1::FindPrecision { precision: precision_to_wire(precision), coarse });

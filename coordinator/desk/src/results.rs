@@ -22,18 +22,23 @@ const SCANS_MAX: usize = 16;
 
 /// The results of scans, open for reading.
 pub struct Results {
-    pub(crate) analyser: Arc<Analyser>,
+    analyser: Arc<Analyser>,
     /// Open results that are not in use.
-    pub(crate) idle: Mutex<HashMap<ScanId, Vec<Browse>>>,
+    idle: Mutex<HashMap<ScanId, Vec<Browse>>>,
 }
 
 impl Results {
+    /// The results of an analyser's scans.
+    pub fn new(analyser: Arc<Analyser>) -> Results {
+        Results { analyser, idle: Mutex::default() }
+    }
+
     fn lock(&self) -> std::sync::MutexGuard<'_, HashMap<ScanId, Vec<Browse>>> {
         self.idle.lock().unwrap_or_else(std::sync::PoisonError::into_inner)
     }
 
     /// Closes a scan's result.
-    pub(crate) fn close(&self, scan: ScanId) {
+    pub fn close(&self, scan: ScanId) {
         self.lock().remove(&scan);
     }
 
@@ -95,7 +100,7 @@ impl Results {
     ///
     /// # Errors
     /// Fails if the scan is not there, has no result, or that cannot be read.
-    pub(crate) fn browse(&self, scan: ScanId, reader: &Reader) -> Result<Lent<'_>, Error> {
+    pub fn browse(&self, scan: ScanId, reader: &Reader) -> Result<Lent<'_>, Error> {
         match self.analyser.store.scan(scan)? {
             None => return Err(Error::UnknownScan(scan)),
             Some(row) if row.step() == ScanStep::Published => {}

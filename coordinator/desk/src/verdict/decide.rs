@@ -20,17 +20,17 @@ const FILTER_BYTES_MAX: usize = 4096;
 /// A request to set a verdict, or to change labels.
 #[derive(Debug)]
 pub struct VerdictRequest {
-    pub(crate) scan: ScanId,
+    scan: ScanId,
     /// Unspecified for labels.
-    pub(crate) verdict: v1::Verdict,
-    pub(crate) label: Option<v1::LabelChange>,
-    pub(crate) note: String,
-    pub(crate) about: About,
+    verdict: v1::Verdict,
+    label: Option<v1::LabelChange>,
+    note: String,
+    about: About,
 }
 
 /// The subjects.
 #[derive(Debug)]
-pub enum About {
+enum About {
     /// These.
     Subjects(Vec<v1::Subject>),
     /// All clusters that match the filter; their number, if the request has one, must fit.
@@ -39,7 +39,10 @@ pub enum About {
 
 impl VerdictRequest {
     /// Checks a request.
-    pub(crate) fn from_wire(request: v1::SetVerdictsRequest) -> Result<VerdictRequest, Error> {
+    ///
+    /// # Errors
+    /// Fails if it names no verdict, no subject, or too much.
+    pub fn from_wire(request: v1::SetVerdictsRequest) -> Result<VerdictRequest, Error> {
         let verdict = request.verdict();
         let v1::SetVerdictsRequest { scan, note, subjects, filter, expected, label, .. } = request;
         match (verdict, &label) {
@@ -70,6 +73,12 @@ impl VerdictRequest {
         };
         Ok(VerdictRequest { scan: ScanId(scan), verdict, label, note: one_line(&note), about })
     }
+
+    /// The scans whose results are read: its own, and that of which a filter asks what changed since.
+    pub fn scans(&self) -> impl Iterator<Item = ScanId> {
+        let since = if let About::Filter(filter, _) = &self.about { filter.since } else { None };
+        std::iter::once(self.scan).chain(since)
+    }
 }
 
 impl Verdicts {
@@ -77,7 +86,7 @@ impl Verdicts {
     ///
     /// # Errors
     /// Fails if a subject is not in the scan's result, or the number of subjects differs from the expected one.
-    pub(crate) fn decide(&self, request: &VerdictRequest, by: &str, reader: &Reader) -> Result<(u64, u64), Error> {
+    pub fn decide(&self, request: &VerdictRequest, by: &str, reader: &Reader) -> Result<(u64, u64), Error> {
         let (decided, filter, party) = match &request.about {
             About::Subjects(subjects) => {
                 let browse = self.results.browse(request.scan, reader)?;
@@ -154,15 +163,13 @@ impl Verdicts {
                     Ok(_) => None,
                     Err(error) => Some(Err(error)),
                 });
-                last.transpose()?.ok_or_else(|| Error::UnknownMember(format!("`{by}` has decided nothing to undo")))?
+                last.transpose()?.ok_or_else(|| Error::Unknown(format!("`{by}` has decided nothing to undo")))?
             }
             action => action,
         };
         let parts = self.records.store.verdict_action(action)?;
         match parts.first() {
-            None => {
-                Err(Error::UnknownMember(format!("no verdict {action}: `cognate verdict list --history` shows them")))
-            }
+            None => Err(Error::Unknown(format!("no verdict {action}: `cognate verdict list --history` shows them"))),
             Some(_) => Ok((action, parts)),
         }
     }
@@ -171,7 +178,7 @@ impl Verdicts {
     ///
     /// # Errors
     /// Fails if the store fails.
-    pub(crate) fn undo(&self, action: u64, parts: &[ActionRow], by: &str) -> Result<u64, Error> {
+    pub fn undo(&self, action: u64, parts: &[ActionRow], by: &str) -> Result<u64, Error> {
         // A repeated request does not undo later decisions.
         if parts.iter().any(|part| part.undone == 0) {
             self.records.record(What::Undone(Undone { action }), by)?;

@@ -16,18 +16,25 @@ mod saved;
 
 use std::sync::Arc;
 
-pub use decide::{About, VerdictRequest};
+pub use decide::VerdictRequest;
 pub use named::SubjectName;
 pub use sample::SampleRequest;
 
 use crate::error::Error;
-use crate::records::Records;
 use crate::results::Results;
+use cognate_storage::records::Records;
 
 /// Decisions of reviewers: setting them and taking them back.
 pub struct Verdicts {
-    pub(crate) records: Arc<Records>,
-    pub(crate) results: Arc<Results>,
+    records: Arc<Records>,
+    results: Arc<Results>,
+}
+
+impl Verdicts {
+    /// Decisions about results, which go into the record.
+    pub fn new(records: Arc<Records>, results: Arc<Results>) -> Verdicts {
+        Verdicts { records, results }
+    }
 }
 
 /// An error for an impossible request, with the reason.

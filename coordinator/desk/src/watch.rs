@@ -7,11 +7,6 @@
 //! Matches are measured as those of a find. Where a site gives no fine chunks, the notice says so; what was known under that
 //! index stays known, so that the next notice does not repeat it.
 
-use crate::find::Finder;
-use crate::find::stored::check_name;
-use crate::metrics::Metrics;
-use crate::records::Records;
-use crate::session::Sessions;
 use std::sync::Arc;
 
 use cognate_proto::limits::FIND_MATCHES_MAX;
@@ -25,10 +20,11 @@ use tokio::time::Instant;
 
 use crate::error::Error;
 use crate::find::record::{CoarseRow, relation};
-use crate::find::stored::{sees, without_features};
-use crate::find::{Answer, FindQuery, Match};
-use crate::webhook::Webhooks;
+use crate::find::stored::{check_name, names, sees, without_features};
+use crate::find::{Answer, FindQuery, Holder, Match, Search, deadline};
+use cognate_storage::indexes::Indexes;
 use cognate_storage::journal::What;
+use cognate_storage::records::Records;
 use cognate_storage::store::{IndexId, SlotKey, WatchedRow};
 
 /// The number of new documents that a notice names.
@@ -39,15 +35,17 @@ type Known = u64;
 
 /// A new match as a notice reports it.
 #[derive(Clone, Serialize, Debug)]
-struct Notice {
+pub struct Notice {
     watch: String,
-    site: String,
-    repository: String,
+    /// The site of the matching documents.
+    pub site: String,
+    /// Their repository.
+    pub repository: String,
     /// The number of documents.
-    new: u64,
+    pub new: u64,
     /// The precision of the search; absent if the method has no fine chunks.
     #[serde(skip_serializing_if = "Option::is_none")]
-    precision: Option<Precision>,
+    pub precision: Option<Precision>,
     /// The reasons why it is coarse.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     coarse: Vec<String>,
@@ -67,37 +65,32 @@ struct NewDocument {
     sought: String,
 }
 
-/// Searches for the watches for as long as it is polled.
-pub(crate) async fn run(watches: Arc<Watches>) {
-    loop {
-        watches.look_after_watches().await;
-        watches.sessions.seals.notified().await;
-    }
-}
-
 /// Standing queries that are asked again whenever an index is sealed.
-pub(crate) struct Watches {
-    pub(crate) records: Arc<Records>,
-    pub(crate) finder: Arc<Finder>,
-    pub(crate) sessions: Arc<Sessions>,
-    pub(crate) metrics: Arc<Metrics>,
-    pub(crate) webhooks: Webhooks,
-    pub(crate) lock: Mutex<()>,
+pub struct Watches<S> {
+    records: Arc<Records>,
+    indexes: Arc<Indexes>,
+    finder: Arc<S>,
+    lock: Mutex<()>,
 }
 
-impl Watches {
+impl<S: Search> Watches<S> {
+    /// The watches of a coordinator.
+    pub fn new(records: Arc<Records>, indexes: Arc<Indexes>, finder: Arc<S>) -> Watches<S> {
+        Watches { records, indexes, finder, lock: Mutex::default() }
+    }
+
     /// Stores a watch, in place of one of the same name. Its present matches count as known, and are not reported.
     ///
     /// # Errors
     /// Fails if it is invalid, or the state cannot be read.
-    pub(crate) async fn put_watch(&self, mut watch: v1::Watch, by: &str) -> Result<u64, Error> {
+    pub async fn put_watch(&self, mut watch: v1::Watch, by: &str) -> Result<u64, S::Error> {
         check_name(&watch.name, &watch.note)?;
         FindQuery::stored(watch.query.as_ref().unwrap_or(&v1::StoredQuery::default()))?;
         by.clone_into(&mut watch.created_by);
         watch.created = self.records.now();
         let (mut hits, mut rows) = (0, Vec::new());
         // Sites are waited for once, however many repositories there are.
-        let until = Finder::deadline();
+        let until = deadline();
         for (key, id, sequence) in self.watched_by(&watch)? {
             let (known, _) = self.hits(&watch, &key, until).await?;
             hits += known.len() as u64;
@@ -120,7 +113,7 @@ impl Watches {
     ///
     /// # Errors
     /// Fails if there is none.
-    pub(crate) async fn remove_watch(&self, name: &str, by: &str) -> Result<(), Error> {
+    pub async fn remove_watch(&self, name: &str, by: &str) -> Result<(), Error> {
         let _one_at_a_time = self.lock.lock().await;
         if self.records.store.watch(name)?.is_none() {
             return Err(no_watch(name));
@@ -134,7 +127,7 @@ impl Watches {
     }
 
     /// The state of all watches, by name, without their queries.
-    pub(crate) fn watch_states(&self) -> Result<Vec<v1::WatchState>, Error> {
+    pub fn watch_states(&self) -> Result<Vec<v1::WatchState>, Error> {
         let state = |mut watch: v1::Watch| -> Result<v1::WatchState, Error> {
             let rows = self.records.store.watched_of(&watch.name)?;
             watch.query = watch.query.as_ref().map(without_features);
@@ -148,29 +141,26 @@ impl Watches {
         self.records.store.watches()?.into_iter().map(state).collect()
     }
 
-    /// Searches every index that has changed since its last search, for each watch under its method.
-    async fn look_after_watches(&self) {
-        let watches = match self.records.store.watches() {
-            Ok(watches) => watches,
-            Err(error) => return tracing::error!(%error, "watches cannot be checked"),
-        };
-        for watch in watches {
-            match self.look(&watch).await {
-                Ok(notices) => notices.iter().for_each(|notice| self.notify(&watch, notice)),
-                Err(error) => tracing::error!(watch = watch.name, %error, "a watch cannot be checked"),
-            }
-        }
+    /// The watches, with their queries.
+    ///
+    /// # Errors
+    /// Fails if the store fails.
+    pub fn all(&self) -> Result<Vec<v1::Watch>, Error> {
+        Ok(self.records.store.watches()?)
     }
 
-    /// The new matches of a watch. They are known from then on.
-    async fn look(&self, watch: &v1::Watch) -> Result<Vec<Notice>, Error> {
+    /// The new matches of a watch, in the indexes that have changed since its last search. They are known from then on.
+    ///
+    /// # Errors
+    /// Fails if an index cannot be searched, or the state cannot be written.
+    pub async fn look(&self, watch: &v1::Watch) -> Result<Vec<Notice>, S::Error> {
         let mut notices = Vec::new();
         for (key, id, sequence) in self.watched_by(watch)? {
             let is_known = |row: &WatchedRow| (row.index, row.sequence) == (id.0, sequence);
             if is_known(&self.records.store.watch_row(&watch.name, &key)?.unwrap_or_default()) {
                 continue;
             }
-            let (mut known, answer) = self.hits(watch, &key, Finder::deadline()).await?;
+            let (mut known, answer) = self.hits(watch, &key, deadline()).await?;
             let _one_at_a_time = self.lock.lock().await;
             if self.records.store.watch(&watch.name)?.as_ref() != Some(watch) {
                 // It was removed or changed in the meantime.
@@ -220,7 +210,7 @@ impl Watches {
             query.repositories.is_empty() || query.repositories.iter().any(place)
         };
         let mut all = Vec::new();
-        for (key, id, row) in self.finder.indexes.all()? {
+        for (key, id, row) in self.indexes.all()? {
             let is_current = row.sealed && self.records.store.slot(&key)?.current == id.0;
             let is_asked = key.method_id == query.method_id && key.scope.is_none() && named(&key);
             if is_current && is_asked && sees(&self.records.store, (&watch.site, &watch.party), &key.site) {
@@ -231,32 +221,22 @@ impl Watches {
     }
 
     /// The matches in one repository: as stored, ascending, and as reported.
-    async fn hits(&self, watch: &v1::Watch, key: &SlotKey, until: Instant) -> Result<(Vec<Known>, Answer), Error> {
+    async fn hits(&self, watch: &v1::Watch, key: &SlotKey, until: Instant) -> Result<(Vec<Known>, Answer), S::Error> {
         let mut query = FindQuery::stored(watch.query.as_ref().unwrap_or(&v1::StoredQuery::default()))?;
         query.repositories = vec![(key.site.clone(), Some(key.repository.clone()))];
         query.matches_max = FIND_MATCHES_MAX;
         let (records, site, party) = (Arc::clone(&self.records), watch.site.clone(), watch.party.clone());
         // All that its maker may see: by that sites know whether the question is one of another party.
         let sees = move |name: &SiteName| sees(&records.store, (&site, &party), name);
-        let answer = self.finder.find_until(Arc::new(query), Arc::new(sees), None, until).await?;
+        let answer = self.finder.search(query, Arc::new(sees), until).await?;
         let mut known: Vec<Known> = each_hit(&answer).map(|(known, ..)| known).collect();
         known.sort_unstable();
         Ok((known, answer))
     }
-
-    fn notify(&self, watch: &v1::Watch, notice: &Notice) {
-        let Notice { site, repository, new, precision, .. } = notice;
-        let precision = precision.map(tracing::field::display);
-        tracing::info!(watch = watch.name, site, repository, new, precision, "a watch found something new");
-        self.metrics.watch_hits.inc_by(*new);
-        if !watch.webhook.is_empty() {
-            self.webhooks.notify(watch.webhook.clone(), notice.clone(), format!("watch {}", watch.name));
-        }
-    }
 }
 
 /// Each matching document: its stored form, the number of the query's document, the match, and the holder.
-fn each_hit(answer: &Answer) -> impl Iterator<Item = (Known, usize, &Match, &crate::find::Holder)> {
+fn each_hit(answer: &Answer) -> impl Iterator<Item = (Known, usize, &Match, &Holder)> {
     answer.documents.iter().enumerate().flat_map(|(number, found)| {
         found.matches.iter().flat_map(move |one| {
             one.holders.iter().map(move |holder| {
@@ -272,7 +252,7 @@ fn each_hit(answer: &Answer) -> impl Iterator<Item = (Known, usize, &Match, &cra
 }
 
 fn new_documents(watch: &v1::Watch, answer: &Answer, before: &[Known]) -> Vec<NewDocument> {
-    let names = watch.query.as_ref().map(crate::find::stored::names).unwrap_or_default();
+    let names = watch.query.as_ref().map(names).unwrap_or_default();
     let is_new = |known: &Known| before.binary_search(known).is_err();
     let new = each_hit(answer).filter(|(known, ..)| is_new(known));
     new.map(|(_, number, one, holder)| NewDocument {
@@ -284,6 +264,6 @@ fn new_documents(watch: &v1::Watch, answer: &Answer, before: &[Known]) -> Vec<Ne
     .collect()
 }
 /// The answer about a watch that does not exist, or that the person who asks may not see.
-pub(crate) fn no_watch(name: &str) -> Error {
-    Error::UnknownMember(format!("no watch `{name}`: `cognate watch list` lists them"))
+pub fn no_watch(name: &str) -> Error {
+    Error::Unknown(format!("no watch `{name}`: `cognate watch list` lists them"))
 }

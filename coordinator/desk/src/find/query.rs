@@ -72,7 +72,7 @@ pub struct SearchedDocument {
 
 impl SearchedDocument {
     /// The document as it goes over the wire, in one piece.
-    pub(crate) fn piece(&self) -> FindPiece {
+    pub fn piece(&self) -> FindPiece {
         let features = v1::ChunkTable { repeated_byte: self.repeated.clone(), ..table(&self.features) };
         let terms = (!self.terms.is_empty()).then(|| table(&self.terms));
         FindPiece { features: Some(features), end: Some(self.end()), terms }
@@ -115,17 +115,17 @@ impl FindQuery {
     }
 
     /// True if matches are measured by fine chunks.
-    pub(super) fn is_fine(&self) -> bool {
+    pub fn is_fine(&self) -> bool {
         self.precision == Precision::Fine && self.method.capabilities().fine
     }
 
     /// True if what the method proposes is verified by the words of both.
-    pub(super) fn is_verified(&self) -> bool {
+    pub fn is_verified(&self) -> bool {
         self.precision == Precision::Fine && self.is_verifiable()
     }
 
     /// True if matches are measured by whole chunks or are proposals, and can be measured better.
-    pub(super) fn has_precision(&self) -> bool {
+    pub fn has_precision(&self) -> bool {
         self.method.capabilities().fine || self.is_verifiable()
     }
 
@@ -172,7 +172,7 @@ fn precision(name: &str) -> Result<Precision, Error> {
 }
 
 /// A repository, or without one all of a site.
-pub(super) fn place(place: &v1::RepositoryPlace) -> Result<(SiteName, Option<RepositoryName>), Error> {
+pub fn place(place: &v1::RepositoryPlace) -> Result<(SiteName, Option<RepositoryName>), Error> {
     let name = |error: cognate_proto::name::NameError| Error::Invalid(format!("`repositories`: {error}"));
     let repository = Some(&place.repository).filter(|name| !name.is_empty());
     let repository = repository.map(|name| name.parse()).transpose().map_err(name)?;
@@ -190,7 +190,7 @@ fn share(text: &str) -> Result<Option<Containment>, Error> {
 
 /// A query on its way.
 #[derive(Debug)]
-pub(crate) struct Arriving {
+pub struct Arriving {
     query: FindQuery,
     /// The document that is arriving.
     features: Vec<Feature>,
@@ -204,7 +204,7 @@ pub(crate) struct Arriving {
 
 impl Arriving {
     /// Checks the opening message.
-    pub(crate) fn open(open: &FindOpen) -> Result<Arriving, Error> {
+    pub fn open(open: &FindOpen) -> Result<Arriving, Error> {
         Ok(Arriving {
             query: FindQuery::open(open)?,
             features: Vec::new(),
@@ -220,7 +220,7 @@ impl Arriving {
     ///
     /// # Errors
     /// Fails if it is too large, or not an output of the method.
-    pub(crate) fn take(&mut self, piece: &FindPiece) -> Result<(), Error> {
+    pub fn take(&mut self, piece: &FindPiece) -> Result<(), Error> {
         if self.without_fine.is_some() {
             return Err(Error::Invalid("fine chunks come after all documents".to_owned()));
         }
@@ -263,7 +263,7 @@ impl Arriving {
     ///
     /// # Errors
     /// Fails if they are too many, of another chunk, not as long as their chunk, or if the method has none.
-    pub(crate) fn take_fine(&mut self, table: &v1::FineTable) -> Result<(), Error> {
+    pub fn take_fine(&mut self, table: &v1::FineTable) -> Result<(), Error> {
         if !self.query.method.capabilities().fine {
             return Err(Error::Invalid("`fine`: the method has no fine chunks".to_owned()));
         }
@@ -320,7 +320,7 @@ impl Arriving {
     ///
     /// # Errors
     /// Fails if a document is incomplete, or there is none.
-    pub(crate) fn finish(self) -> Result<FindQuery, Error> {
+    pub fn finish(self) -> Result<FindQuery, Error> {
         if !(self.features.is_empty() && self.terms.is_empty()) {
             return Err(Error::Invalid("the last document is incomplete".to_owned()));
         }

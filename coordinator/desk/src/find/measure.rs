@@ -9,7 +9,7 @@ use cognate_result::report::Ratio;
 
 impl Measure {
     /// The same content.
-    pub(super) fn identical(size_bytes: u64) -> Measure {
+    pub fn identical(size_bytes: u64) -> Measure {
         let whole = Some(Share::of(Ratio::of(1, 1)));
         Measure {
             relation: FindRelation::Identical,
@@ -22,7 +22,7 @@ impl Measure {
     }
 
     /// The method proposes it without a measure.
-    pub(super) fn candidate() -> Measure {
+    pub fn candidate() -> Measure {
         Measure {
             relation: FindRelation::Candidate,
             shared_bytes: None,
@@ -34,7 +34,7 @@ impl Measure {
     }
 
     /// The exact overlap from chunks in common. Sizes are payloads.
-    pub(super) fn exact(shared_bytes: u64, query_bytes: u64, match_bytes: u64) -> Measure {
+    pub fn exact(shared_bytes: u64, query_bytes: u64, match_bytes: u64) -> Measure {
         let relation = match Relation::of(shared_bytes, match_bytes, query_bytes) {
             Relation::Near => FindRelation::Near,
             Relation::Contains => FindRelation::Contains,
@@ -54,7 +54,7 @@ impl Measure {
     }
 
     /// The agreement of two samples under a method, that of the query first, and the sizes of their documents.
-    pub(super) fn sampled(method: &Method, agreement: &Agreement, [query_bytes, match_bytes]: [u64; 2]) -> Measure {
+    pub fn sampled(method: &Method, agreement: &Agreement, [query_bytes, match_bytes]: [u64; 2]) -> Measure {
         let has_interval = method.capabilities().interval;
         let share = |part: u64, whole: u64, is_all: bool| {
             let interval = has_interval && !is_all && whole > 0;
@@ -96,7 +96,7 @@ impl Measure {
 
     /// The cosine of the angle between the words of two texts, and the sizes of both.
     #[expect(clippy::cast_possible_truncation, clippy::cast_sign_loss, reason = "a cosine of counts is 0 to 1")]
-    pub(super) fn of_cosine(cosine: f64, [query_bytes, match_bytes]: [u64; 2]) -> Measure {
+    pub fn of_cosine(cosine: f64, [query_bytes, match_bytes]: [u64; 2]) -> Measure {
         let (part, whole) = ((cosine * 1e6).round() as u64, 1_000_000);
         let is_near = Containment::FOUR_FIFTHS.is_reached_by(part, whole);
         Measure {
@@ -111,7 +111,7 @@ impl Measure {
     }
 
     /// True if it is enough for the query.
-    pub(super) fn reaches(&self, least: &Least, sizes: [u64; 2]) -> bool {
+    pub fn reaches(&self, least: &Least, sizes: [u64; 2]) -> bool {
         let Least { shared_bytes, containment } = *least;
         let Some(shared) = self.shared_bytes else { return true };
         if self.relation == FindRelation::Identical || (shared_bytes == 0 && containment.is_none()) {
@@ -129,7 +129,7 @@ impl Measure {
     }
 
     /// The order in which matches are listed: the stronger is the greater.
-    pub(super) fn rank(&self) -> (bool, u64, Option<Share>) {
+    pub fn rank(&self) -> (bool, u64, Option<Share>) {
         (self.relation == FindRelation::Identical, self.shared_bytes.unwrap_or(0), self.resemblance)
     }
 }

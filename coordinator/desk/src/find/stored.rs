@@ -106,19 +106,19 @@ pub fn names(stored: &StoredQuery) -> Vec<String> {
 }
 
 /// A stored query as lists show it.
-pub(crate) fn without_features(stored: &StoredQuery) -> StoredQuery {
+pub fn without_features(stored: &StoredQuery) -> StoredQuery {
     let document = |one: &QueryDocument| QueryDocument { features: None, terms: None, ..one.clone() };
     let documents = stored.documents.iter().map(document).collect();
     StoredQuery { open: stored.open.clone(), documents, fine: Vec::new() }
 }
 
 /// True if a person who is bound to this site or party, or to none, may see a site.
-pub(crate) fn sees(store: &Store, (bound_site, bound_party): (&str, &str), site: &SiteName) -> bool {
+pub fn sees(store: &Store, (bound_site, bound_party): (&str, &str), site: &SiteName) -> bool {
     Viewer::stored(bound_site, bound_party).sees_site(site.as_str(), |_| store.party_of_data(site).ok().flatten())
 }
 
 /// Checks the name and the note of a stored query.
-pub(crate) fn check_name(name: &str, note: &str) -> Result<(), Error> {
+pub fn check_name(name: &str, note: &str) -> Result<(), Error> {
     // All typed names follow the rule for names of sites.
     name.parse::<SiteName>().map_err(|error| Error::Invalid(format!("`name`: {error}")))?;
     match note.len() {

@@ -3,9 +3,6 @@
 //! Each answer is a file of its own, `cases/NAME/NUMBER.json`; the journal holds the person, the time and the digest.
 //! If a site is forgotten, answers that name it are erased; the fact of the erasure stays.
 
-use crate::find::Finder;
-use crate::find::stored::check_name;
-use crate::records::Records;
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, MutexGuard};
 
@@ -14,14 +11,16 @@ use cognate_proto::name::SiteName;
 use cognate_proto::v1;
 use serde_json::{Value, json};
 
-use crate::disk::blocking;
 use crate::error::Error;
 use crate::find::record::FindRecord;
-use crate::find::stored::{names, sees, without_features};
-use crate::find::{Answer, FindQuery};
-use cognate_export::stored_query::CheckRow;
+use crate::find::stored::{check_name, names, sees, without_features};
+use crate::find::{Answer, FindQuery, Search, deadline};
+use crate::stored_query::CheckRow;
 use cognate_result::report::{json_digest, time};
+use cognate_storage::Error as StorageError;
+use cognate_storage::disk::blocking;
 use cognate_storage::journal::{CaseChecked, CaseErased, What};
+use cognate_storage::records::Records;
 
 /// The schema of a case as it is exported.
 const SCHEMA: &str = "cognate.case/1";
@@ -30,19 +29,24 @@ const CHECKS_MAX: usize = 1000;
 const RECORD_BYTES_MAX: usize = 32 << 20;
 
 /// Cases: queries with all their answers.
-pub(crate) struct Cases {
-    pub(crate) records: Arc<Records>,
-    pub(crate) finder: Arc<Finder>,
-    pub(crate) folder: PathBuf,
-    pub(crate) lock: Mutex<()>,
+pub struct Cases<S> {
+    records: Arc<Records>,
+    finder: Arc<S>,
+    folder: PathBuf,
+    lock: Mutex<()>,
 }
 
-impl Cases {
+impl<S: Search> Cases<S> {
+    /// The cases of a coordinator, with their answers in a folder.
+    pub fn new(records: Arc<Records>, finder: Arc<S>, folder: PathBuf) -> Cases<S> {
+        Cases { records, finder, folder, lock: Mutex::default() }
+    }
+
     /// Opens a case: stores the query, and its answer now.
     ///
     /// # Errors
     /// Fails if there is one of the name, the query is invalid, or the state cannot be written.
-    pub(crate) async fn open_case(self: &Arc<Self>, case: v1::Case, by: &str) -> Result<v1::Case, Error> {
+    pub async fn open_case(self: &Arc<Self>, case: v1::Case, by: &str) -> Result<v1::Case, S::Error> {
         check_name(&case.name, &case.note)?;
         if let Some(known) = self.opened_before(&case, by)? {
             return Ok(known);
@@ -58,7 +62,7 @@ impl Cases {
                 return Ok(known);
             }
             cases.records.record(What::Case(case.clone()), &by)?;
-            cases.keep(&case, &answer, &record, &by)
+            Ok(cases.keep(&case, &answer, &record, &by)?)
         })
         .await
     }
@@ -89,14 +93,14 @@ impl Cases {
     ///
     /// # Errors
     /// Fails if there is no such case, or the state cannot be read or written.
-    pub(crate) async fn check_case(self: &Arc<Self>, name: &str, by: &str) -> Result<v1::Case, Error> {
+    pub async fn check_case(self: &Arc<Self>, name: &str, by: &str) -> Result<v1::Case, S::Error> {
         let (answer, record) = self.answer(&self.open_to_checks(name)?).await?;
         let (cases, name, by) = (Arc::clone(self), name.to_owned(), by.to_owned());
         blocking(move || {
             let _one_at_a_time = cases.lock();
             // Other answers may have come while the sites were asked.
             let case = cases.open_to_checks(&name)?;
-            cases.keep(&case, &answer, &record, &by)
+            Ok(cases.keep(&case, &answer, &record, &by)?)
         })
         .await
     }
@@ -111,8 +115,8 @@ impl Cases {
     }
 
     /// A case with its query.
-    pub(crate) fn case(&self, name: &str) -> Result<v1::Case, Error> {
-        let unknown = || Error::UnknownMember(format!("no case `{name}`: `cognate case list` lists them"));
+    pub fn case(&self, name: &str) -> Result<v1::Case, Error> {
+        let unknown = || Error::Unknown(format!("no case `{name}`: `cognate case list` lists them"));
         self.records.store.case(name)?.ok_or_else(unknown)
     }
 
@@ -120,7 +124,7 @@ impl Cases {
     ///
     /// # Errors
     /// Fails if there is no such case, or the answer differs from the stored digest.
-    pub(crate) fn case_answer(&self, name: &str, place: usize) -> Result<Option<Value>, Error> {
+    pub fn case_answer(&self, name: &str, place: usize) -> Result<Option<Value>, Error> {
         let case = self.case(name)?;
         let check = case.checks.get(place).filter(|check| !check.erased);
         check.map(|check| self.read_record(name, place, &check.digest)).transpose()
@@ -130,7 +134,7 @@ impl Cases {
     ///
     /// # Errors
     /// Fails if there is none, or an answer differs from its stored digest.
-    pub(crate) fn export_case(&self, name: &str) -> Result<Value, Error> {
+    pub fn export_case(&self, name: &str) -> Result<Value, Error> {
         let case = self.case(name)?;
         let query = case.query.clone().unwrap_or_default();
         let documents = query.documents.iter().map(|document| {
@@ -156,7 +160,7 @@ impl Cases {
     }
 
     /// Erases the answers that name a site.
-    pub(crate) fn erase(&self, site: &SiteName, by: &str) -> Result<(), Error> {
+    pub fn erase(&self, site: &SiteName, by: &str) -> Result<(), Error> {
         let _one_at_a_time = self.lock();
         for case in self.records.store.cases()? {
             for (number, check) in (0_u32..).zip(&case.checks) {
@@ -166,7 +170,7 @@ impl Cases {
                 let path = self.record_path(&case.name, number as usize);
                 match std::fs::remove_file(&path) {
                     Err(error) if error.kind() != std::io::ErrorKind::NotFound => {
-                        return Err(Error::state(&path)(error));
+                        return Err(StorageError::state(&path)(error).into());
                     }
                     _ => {}
                 }
@@ -176,13 +180,14 @@ impl Cases {
         Ok(())
     }
 
-    async fn answer(&self, case: &v1::Case) -> Result<(Answer, Value), Error> {
+    async fn answer(&self, case: &v1::Case) -> Result<(Answer, Value), S::Error> {
         let stored = case.query.clone().unwrap_or_default();
-        let query = Arc::new(FindQuery::stored(&stored)?);
+        let query = FindQuery::stored(&stored)?;
+        let under = query.under();
         let (records, site, party) = (Arc::clone(&self.records), case.site.clone(), case.party.clone());
         let sees = move |name: &SiteName| sees(&records.store, (&site, &party), name);
-        let answer = self.finder.find(Arc::clone(&query), Arc::new(sees), None).await?;
-        let record = json!(FindRecord::of(&query.under(), &answer, &names(&stored)));
+        let answer = self.finder.search(query, Arc::new(sees), deadline()).await?;
+        let record = json!(FindRecord::of(&under, &answer, &names(&stored)));
         Ok((answer, record))
     }
 
@@ -224,16 +229,18 @@ impl Cases {
 
     fn read_record(&self, name: &str, number: usize, digest: &str) -> Result<Value, Error> {
         let path = self.record_path(name, number);
-        let bytes = std::fs::read(&path).map_err(Error::state(&path))?;
+        let bytes = std::fs::read(&path).map_err(StorageError::state(&path))?;
         let record: Option<Value> = serde_json::from_slice(&bytes).ok();
         let detail = || "it has changed: its digest differs from the stored one".to_owned();
-        record.filter(|record| json_digest(record) == digest).ok_or_else(|| Error::corrupt(path, detail()))
+        record
+            .filter(|record| json_digest(record) == digest)
+            .ok_or_else(|| StorageError::Corrupt { path, detail: detail() }.into())
     }
 }
 
-fn write(path: &Path, bytes: &[u8]) -> Result<(), Error> {
+fn write(path: &Path, bytes: &[u8]) -> Result<(), StorageError> {
     let written = make_folder(folder_of(path), PUBLIC_FOLDER).and_then(|()| write_whole(path, bytes, PUBLIC));
-    written.map_err(Error::state(path))
+    written.map_err(StorageError::state(path))
 }
 
 fn hex(bytes: &[u8]) -> String {
