@@ -4,11 +4,12 @@
 //! assignment joins both to its requester. An assignment belongs to one session: when that ends, or another takes its
 //! place, its assignments end as well, and further pushes of the old session are refused.
 
+mod file_hashes;
 mod fine;
 mod greeting;
 mod measure;
 mod plausible;
-mod queries;
+mod questions;
 
 use std::collections::HashMap;
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -26,12 +27,13 @@ use cognate_proto::v1::{
 use tokio::sync::{Notify, mpsc, watch};
 use tonic::Status;
 
-use self::fine::FineQueries;
-pub(crate) use self::fine::{FineScan, NoAnswer};
+use self::file_hashes::FileHashQuestions;
+pub(crate) use self::file_hashes::{SiteAnswer, SiteQuestion};
+use self::fine::FineQuestions;
+pub(crate) use self::fine::FineScan;
 use self::greeting::Greeting;
-use self::measure::MeasureQueries;
-use self::queries::Queries;
-pub(crate) use self::queries::{SiteAnswer, SiteQuestion};
+use self::measure::MeasureQuestions;
+pub(crate) use self::questions::NoAnswer;
 use crate::agreement::{Claims, Standing};
 use crate::error::Error;
 use crate::metrics::Metrics;
@@ -51,10 +53,9 @@ pub(crate) struct Sessions {
     assigned: Mutex<HashMap<u64, Assigned>>,
     /// The index that a site last sealed on its own schedule: its report on that sync belongs to it.
     own: Mutex<HashMap<SiteName, IndexId>>,
-    /// Queries by hashes of files, sent to sites.
-    queries: Queries,
-    fine_queries: FineQueries,
-    measure_queries: MeasureQueries,
+    file_hash_questions: FileHashQuestions,
+    fine_questions: FineQuestions,
+    measure_questions: MeasureQuestions,
     /// Counts attachments, so that tasks that wait for a site notice them.
     changes: watch::Sender<u64>,
     /// Notified whenever an index is sealed.
@@ -208,9 +209,9 @@ impl Sessions {
             attached: Mutex::default(),
             assigned: Mutex::default(),
             own: Mutex::default(),
-            queries: Queries::default(),
-            fine_queries: FineQueries::default(),
-            measure_queries: MeasureQueries::default(),
+            file_hash_questions: file_hashes::questions(),
+            fine_questions: fine::questions(),
+            measure_questions: measure::questions(),
             changes: watch::Sender::new(0),
             seals: Notify::new(),
         }

@@ -5,7 +5,6 @@ mod results;
 use std::sync::Arc;
 use std::time::Duration;
 
-use cognate_analysis::fine::FineFailure;
 use cognate_fingerprint::Method;
 use cognate_proto::calls::Messages;
 use cognate_proto::name::SiteName;
@@ -179,7 +178,7 @@ impl Worker for WorkerService {
                 Ok(true) => return Ok(Response::new(FileHashHitsResponse {})),
                 Ok(false) => {}
                 Err(error) => {
-                    answering.finish(Err(format!("its site's answer cannot be used: {error}")));
+                    answering.finish(Err(NoAnswer::unusable(&error)));
                     return Err(error.into());
                 }
             }
@@ -217,8 +216,7 @@ impl Worker for WorkerService {
                 Ok(true) => return Ok(Response::new(FineChunksResponse {})),
                 Ok(false) => {}
                 Err(error) => {
-                    let reason = format!("its site's answer cannot be used: {error}");
-                    answering.finish(Err(NoAnswer::Failed(FineFailure::passing(reason))));
+                    answering.finish(Err(NoAnswer::unusable(&error)));
                     return Err(error.into());
                 }
             }

@@ -1,21 +1,19 @@
-//! Queries by hashes of files to sites, and their answers. Each site has a number of its own for its query, and answers
-//! that number alone.
+//! Questions by hashes of files to sites, and their answers.
 
-use std::collections::{BTreeMap, HashMap};
-use std::sync::atomic::{AtomicU64, Ordering};
-use std::sync::{Arc, Mutex};
+use std::collections::BTreeMap;
+use std::sync::Arc;
 use std::time::Duration;
 
 use cognate_proto::file_hash::FileHashList;
 use cognate_proto::limits::FILE_HASH_HOLDERS_MAX;
-use cognate_proto::name::{RepositoryName, SiteName, one_line};
+use cognate_proto::name::{RepositoryName, SiteName};
 use cognate_proto::path::DocumentPath;
 use cognate_proto::v1::attach_response::Message as Down;
 use cognate_proto::v1::file_hash_hits_request::Message as Up;
 use cognate_proto::v1::{FileHashCoverage, FileHashHit, FileHashQuery, FileHashState};
-use tokio::sync::oneshot;
 
-use super::{Sessions, lock};
+use super::Sessions;
+use super::questions::{Asked, NoAnswer, Questions};
 use crate::error::Error;
 
 /// The longest time in which a site looks through its hashes.
@@ -54,57 +52,26 @@ pub(crate) struct SiteFile {
     pub(crate) state: FileHashState,
 }
 
-/// The questions that have not been answered.
-#[derive(Default)]
-pub(crate) struct Queries {
-    next: AtomicU64,
-    open: Mutex<HashMap<u64, Open>>,
-}
+/// The open questions.
+pub(super) type FileHashQuestions = Questions<SiteQuestion, SiteAnswer>;
 
-struct Open {
-    site: SiteName,
-    question: SiteQuestion,
-    /// Moves to the caller with the first answer.
-    answered: oneshot::Sender<Result<SiteAnswer, String>>,
-}
-
-/// A query for as long as a caller waits for its answer.
-struct Waiting<'a> {
-    queries: &'a Queries,
-    number: u64,
-}
-
-impl Drop for Waiting<'_> {
-    fn drop(&mut self) {
-        lock(&self.queries.open).remove(&self.number);
-    }
+pub(super) fn questions() -> FileHashQuestions {
+    Questions::within(ANSWER_MAX, Duration::MAX)
 }
 
 impl Sessions {
     /// Asks a site, and waits for its answer; an error is one line for people.
     pub(crate) async fn query(&self, site: &SiteName, question: SiteQuestion) -> Result<SiteAnswer, String> {
-        let Some(mut live) = self.live(site) else { return Err("its site is not attached".to_owned()) };
-        let number = self.queries.next.fetch_add(1, Ordering::Relaxed) + 1;
-        let message = Down::FileHashQuery(FileHashQuery {
-            query: number,
-            hashes: question.list.hashes().len() as u64,
-            repositories: question.repositories.iter().map(ToString::to_string).collect(),
-            holders_max: question.holders_max,
-            asked_by: question.asked_by.clone(),
-        });
-        let (answered, answer) = oneshot::channel();
-        lock(&self.queries.open).insert(number, Open { site: site.clone(), question, answered });
-        let _waiting = Waiting { queries: &self.queries, number };
-        if !self.send(site, message) {
-            return Err("its site does not read its messages".to_owned());
-        }
-        tokio::select! {
-            answer = answer => answer.unwrap_or_else(|_| Err("its site did not answer".to_owned())),
-            () = live.ended() => Err("its site disconnected before it answered".to_owned()),
-            () = tokio::time::sleep(ANSWER_MAX) => {
-                Err(format!("its site did not answer within {} minutes", ANSWER_MAX.as_secs() / 60))
-            }
-        }
+        let message = |number, question: &SiteQuestion| {
+            Down::FileHashQuery(FileHashQuery {
+                query: number,
+                hashes: question.list.hashes().len() as u64,
+                repositories: question.repositories.iter().map(ToString::to_string).collect(),
+                holders_max: question.holders_max,
+                asked_by: question.asked_by.clone(),
+            })
+        };
+        self.ask(&self.file_hash_questions, site, question, message).await.map_err(NoAnswer::reason)
     }
 
     /// The hashes that a site was asked about.
@@ -112,7 +79,7 @@ impl Sessions {
     /// # Errors
     /// Fails if no caller waits for the answer to such a question.
     pub(crate) fn hashes_asked(&self, site: &SiteName, number: u64) -> Result<Arc<FileHashList>, Error> {
-        self.asked(site, number).map(|question| question.list)
+        Ok(Arc::clone(&self.file_hash_questions.asked(site, number)?.question.list))
     }
 
     /// Begins to receive a site's answer.
@@ -120,23 +87,13 @@ impl Sessions {
     /// # Errors
     /// See [`Sessions::hashes_asked`].
     pub(crate) fn answering(&self, site: &SiteName, number: u64) -> Result<Answering<'_>, Error> {
-        let question = self.asked(site, number)?;
-        Ok(Answering { queries: &self.queries, number, question, answer: SiteAnswer::default() })
-    }
-
-    fn asked(&self, site: &SiteName, number: u64) -> Result<SiteQuestion, Error> {
-        let open = lock(&self.queries.open);
-        let asked = open.get(&number).filter(|open| open.site == *site);
-        let asked = asked.ok_or_else(|| Error::Stale("no caller waits for an answer to this question".to_owned()))?;
-        Ok(asked.question.clone())
+        Ok(Answering { asked: self.file_hash_questions.asked(site, number)?, answer: SiteAnswer::default() })
     }
 }
 
 /// An incomplete answer.
 pub(crate) struct Answering<'a> {
-    queries: &'a Queries,
-    number: u64,
-    question: SiteQuestion,
+    asked: Asked<'a, SiteQuestion, SiteAnswer>,
     answer: SiteAnswer,
 }
 
@@ -150,7 +107,7 @@ impl Answering<'_> {
         match message {
             Up::Answer(_) => return Err(nonsense("begins twice")),
             Up::Coverage(coverage) => {
-                let asked = self.question.repositories.iter().find(|name| name.as_str() == coverage.repository);
+                let asked = self.asked.question.repositories.iter().find(|name| name.as_str() == coverage.repository);
                 let name = asked.ok_or_else(|| nonsense("is about a repository that was not asked for"))?;
                 if !self.answer.hits.is_empty() || self.answer.coverage.insert(name.clone(), coverage).is_some() {
                     return Err(nonsense("reports the coverage twice, or too late"));
@@ -161,7 +118,7 @@ impl Answering<'_> {
                 let answer = std::mem::take(&mut self.answer);
                 self.finish(match end.failure.is_empty() {
                     true => Ok(answer),
-                    false => Err(one_line(&end.failure)),
+                    false => Err(NoAnswer::given(&end.failure, false)),
                 });
                 return Ok(true);
             }
@@ -173,20 +130,20 @@ impl Answering<'_> {
         let nonsense = |what: &str| Error::Invalid(format!("an answer by hashes of files {what}"));
         let last = self.answer.hits.last_key_value().map(|(number, _)| *number);
         let follows = last.is_none_or(|last| last <= hit.number);
-        if !follows || hit.number as usize >= self.question.list.hashes().len() {
+        if !follows || hit.number as usize >= self.asked.question.list.hashes().len() {
             return Err(nonsense("names a hash that was not asked for, or out of order"));
         }
         let (files, holders) = self.answer.hits.entry(hit.number).or_default();
         *files = (*files).max(hit.files);
         self.answer.files += hit.holders.len();
-        let too_many = holders.len() + hit.holders.len() > self.question.holders_max as usize
+        let too_many = holders.len() + hit.holders.len() > self.asked.question.holders_max as usize
             || self.answer.files > FILE_HASH_HOLDERS_MAX;
         if too_many || (holders.len() + hit.holders.len()) as u64 > *files {
             return Err(nonsense("names more files than were asked for"));
         }
         for holder in hit.holders {
             let state = holder.state();
-            let named = self.question.repositories.iter().find(|name| name.as_str() == holder.repository);
+            let named = self.asked.question.repositories.iter().find(|name| name.as_str() == holder.repository);
             holders.push(SiteFile {
                 repository: named.cloned().ok_or_else(|| nonsense("is about a repository that was not asked for"))?,
                 path: DocumentPath::new(&holder.path).map_err(|error| Error::Invalid(error.to_string()))?,
@@ -199,11 +156,7 @@ impl Answering<'_> {
     }
 
     /// Hands the answer to the caller that waits for it.
-    pub(crate) fn finish(&self, answer: Result<SiteAnswer, String>) {
-        let open = lock(&self.queries.open).remove(&self.number);
-        if let Some(open) = open {
-            // The caller may have given up.
-            let _ = open.answered.send(answer);
-        }
+    pub(crate) fn finish(&self, answer: Result<SiteAnswer, NoAnswer>) {
+        self.asked.answer(answer);
     }
 }
