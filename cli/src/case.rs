@@ -14,8 +14,8 @@ use crate::operator::members::{TableFormat, print, print_json, time};
 use crate::output::{OutputArgs, write_with};
 use crate::stop::Stop;
 use crate::stored_query::{QueryArgs, method, names};
-use cognate_export::human::count;
 use cognate_desk::stored_query::CaseRow;
+use cognate_export::human::count;
 use cognate_export::table::table;
 
 /// Saves a query, the coverage of each check and all matches as one record, and adds later checks to it.

@@ -8,8 +8,8 @@ use crate::exit::{Exit, usage};
 use crate::operator::client::{Client, Operator, OperatorArg, block_on, refusal};
 use crate::operator::members::{TableFormat, print, print_json, time};
 use crate::stored_query::{QueryArgs, method, names};
-use cognate_export::human::count;
 use cognate_desk::stored_query::WatchRow;
+use cognate_export::human::count;
 use cognate_export::table::table;
 
 /// Watches for copies, versions and parts of files: after each sync, the coordinator searches the index for the watched

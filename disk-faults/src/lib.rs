@@ -11,7 +11,6 @@
 pub mod call;
 #[cfg(all(target_os = "linux", target_env = "gnu"))]
 mod calls;
-pub mod dice;
 pub mod errors;
 mod fault;
 mod observer;
@@ -22,7 +21,6 @@ pub mod recording;
 pub mod waiting;
 
 pub use self::call::Call;
-pub use self::dice::Dice;
 pub use self::errors::{Injection, inject};
 pub use self::fault::{Disk, Fault, HANG, SLOW};
 pub use self::operation::Operation;

@@ -12,7 +12,7 @@ use std::os::unix::fs::{DirBuilderExt as _, OpenOptionsExt as _};
 use std::path::Path;
 
 use crate::call::{Call, Node};
-use crate::dice::Dice;
+use cognate_fuzzing::Dice;
 
 /// Bytes that a disk writes at once or not at all.
 const SECTOR_BYTES: usize = 512;

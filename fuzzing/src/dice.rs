@@ -1,6 +1,6 @@
 //! Numbers that look random and are the same for the same seed, everywhere and always.
 
-/// A generator (`SplitMix64`).
+/// A generator (`SplitMix64`) for tests.
 #[derive(Clone, Debug)]
 pub struct Dice(u64);
 
@@ -24,8 +24,19 @@ impl Dice {
         usize::try_from(self.roll() % bound.max(1) as u64).expect("it is below a usize")
     }
 
-    /// One of several, if there is one.
-    pub fn pick<'a, T>(&mut self, all: &'a [T]) -> Option<&'a T> {
-        all.get(self.below(all.len()))
+    /// A number from `low` to `high`, both included.
+    pub fn between(&mut self, low: usize, high: usize) -> usize {
+        low + self.below(high - low + 1)
+    }
+
+    /// Bytes that look random.
+    pub fn bytes(&mut self, count: usize) -> Vec<u8> {
+        let words = std::iter::repeat_with(|| self.roll().to_le_bytes());
+        words.take(count.div_ceil(8)).flatten().take(count).collect()
+    }
+
+    /// One of several, of which there is at least one.
+    pub fn pick<'a, T>(&mut self, all: &'a [T]) -> &'a T {
+        &all[self.below(all.len())]
     }
 }

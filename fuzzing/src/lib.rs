@@ -14,6 +14,7 @@
 //! | `COGNATE_FUZZ_SEED` | another seed than 1 |
 //! | `COGNATE_FUZZ_KEEP` | if set, inputs with new answers are added to the corpus |
 
+mod dice;
 mod mutate;
 
 use std::collections::HashSet;
@@ -22,6 +23,7 @@ use std::panic::AssertUnwindSafe;
 use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
 
+pub use dice::Dice;
 use mutate::Mutator;
 use rustix::time::{ClockId, clock_gettime};
 

@@ -1,5 +1,7 @@
 //! Mutations of bytes: small damage, numbers at their limits, and pieces of other inputs.
 
+use crate::dice::Dice;
+
 /// Values at which readers go wrong.
 const NUMBERS: [u64; 12] =
     [0, 1, 2, 0x7f, 0x80, 0xff, 0x7fff, 0xffff, 0x7fff_ffff, 0xffff_ffff, u64::MAX / 2, u64::MAX];
@@ -7,28 +9,19 @@ const NUMBERS: [u64; 12] =
 const STEPS_MAX: usize = 5;
 
 /// Makes inputs from others. The same seed makes the same ones.
-pub(crate) struct Mutator(u64);
+pub(crate) struct Mutator(Dice);
 
 impl Mutator {
     pub(crate) fn new(seed: u64) -> Mutator {
-        Mutator(seed)
-    }
-
-    /// Random numbers, as `SplitMix64` gives them.
-    fn next(&mut self) -> u64 {
-        self.0 = self.0.wrapping_add(0x9e37_79b9_7f4a_7c15);
-        let mut mixed = self.0;
-        mixed = (mixed ^ (mixed >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
-        mixed = (mixed ^ (mixed >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
-        mixed ^ (mixed >> 31)
+        Mutator(Dice::new(seed))
     }
 
     fn below(&mut self, bound: usize) -> usize {
-        usize::try_from(self.next() % bound.max(1) as u64).expect("it is below a usize")
+        self.0.below(bound)
     }
 
     fn byte(&mut self) -> u8 {
-        self.next().to_le_bytes()[0]
+        self.0.roll().to_le_bytes()[0]
     }
 
     /// A mutation of one of the inputs. Later ones, which led to something new, come more often.

@@ -9,6 +9,7 @@ use std::num::{NonZeroU32, NonZeroUsize};
 use std::sync::atomic::AtomicBool;
 
 use cognate_fingerprint::Tag;
+use cognate_fuzzing::Dice;
 use cognate_similarity::{
     Analysis, ContentIndex, Group, Holders, Holding, Input, Level, MemoryShards, Monitor, Options, Posting, Thresholds,
     analyse,
@@ -53,47 +54,30 @@ struct Corpus {
     levels: Vec<Level>,
 }
 
-/// The generator `SplitMix64`: small, seeded, and good enough to spread tags.
-struct Random(u64);
-
-impl Random {
-    fn next(&mut self) -> u64 {
-        self.0 = self.0.wrapping_add(0x9e37_79b9_7f4a_7c15);
-        let mut z = self.0;
-        z = (z ^ (z >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
-        z = (z ^ (z >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
-        z ^ (z >> 31)
-    }
-
-    fn below(&mut self, end: u64) -> u64 {
-        self.next() % end
-    }
-}
-
 fn tag(chunk: u64) -> Tag {
-    let mut random = Random(chunk);
+    let mut random = Dice::new(chunk);
     let mut bytes = [0; 16];
-    bytes[..8].copy_from_slice(&random.next().to_le_bytes());
-    bytes[8..].copy_from_slice(&random.next().to_le_bytes());
+    bytes[..8].copy_from_slice(&random.roll().to_le_bytes());
+    bytes[8..].copy_from_slice(&random.roll().to_le_bytes());
     Tag(bytes)
 }
 
 fn generate(recipe: Recipe) -> Corpus {
-    let mut random = Random(recipe.seed);
+    let mut random = Dice::new(recipe.seed);
     let mut next_chunk = COMMON_CHUNKS;
     let mut lists: Vec<Vec<u64>> = Vec::new();
     for document in 0..recipe.documents {
-        let is_copy = document > 0 && random.below(100) < recipe.near_duplicates_percent.into();
+        let is_copy = document > 0 && random.below(100) < recipe.near_duplicates_percent as usize;
         let mut list = match is_copy {
-            true => lists[usize::try_from(random.below(document.into())).unwrap()].clone(),
+            true => lists[random.below(document as usize)].clone(),
             false => (0..recipe.chunks_per_document).map(|n| next_chunk + u64::from(n)).collect(),
         };
         next_chunk += u64::from(recipe.chunks_per_document);
-        let edited = usize::try_from(random.below(list.len() as u64)).unwrap();
+        let edited = random.below(list.len());
         list[edited] = next_chunk;
         next_chunk += 1;
         // Nearly all have a header; its popularity falls off like that of words.
-        list[0] = random.below(COMMON_CHUNKS).min(random.below(COMMON_CHUNKS));
+        list[0] = (random.roll() % COMMON_CHUNKS).min(random.roll() % COMMON_CHUNKS);
         lists.push(list);
     }
     let mut postings = Vec::new();

@@ -17,6 +17,7 @@ use std::io::{self, BufWriter, Write};
 use std::path::PathBuf;
 
 use clap::{Parser, ValueEnum};
+use cognate_fingerprint::SplitMix64;
 
 /// Writes generated postings: records of tag (16 bytes), length and document (4 bytes each, little-endian).
 #[derive(Parser, Clone, Debug)]
@@ -107,33 +108,25 @@ fn shares(text: &str) -> Result<(f64, f64), String> {
     range(text).filter(|&(low, high)| low > 0.0 && high <= 1.0).ok_or_else(|| "not shares such as 0.01..0.1".to_owned())
 }
 
-/// The generator `SplitMix64` (Steele, Lea and Flood 2014).
-struct Random(u64);
+struct Random(SplitMix64);
 
 impl Random {
-    fn next(&mut self) -> u64 {
-        self.0 = self.0.wrapping_add(0x9e37_79b9_7f4a_7c15);
-        mix(self.0)
+    fn new(seed: u64) -> Random {
+        Random(SplitMix64::new(seed))
     }
 
     fn below(&mut self, end: u32) -> u32 {
-        u32::try_from((u128::from(self.next()) * u128::from(end)) >> 64).expect("below a 32-bit number")
+        u32::try_from((u128::from(self.0.next()) * u128::from(end)) >> 64).expect("below a 32-bit number")
     }
 
     /// Evenly from 0 to below 1.
     fn share(&mut self) -> f64 {
-        f64::from(u32::try_from(self.next() >> 32).expect("half of 64 bits")) / 4_294_967_296.0
+        f64::from(u32::try_from(self.0.next() >> 32).expect("half of 64 bits")) / 4_294_967_296.0
     }
 
     fn happens(&mut self, share: f64) -> bool {
         self.share() < share
     }
-}
-
-fn mix(mut z: u64) -> u64 {
-    z = (z ^ (z >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
-    z = (z ^ (z >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
-    z ^ (z >> 31)
 }
 
 /// Chunks are numbered; the kinds that several documents share have number ranges of their own.
@@ -158,7 +151,7 @@ struct Generator<W> {
 impl<W: Write> Generator<W> {
     fn new(recipe: Recipe, out: W) -> Generator<W> {
         let stride = scattering_stride(recipe.documents);
-        let random = Random(mix(recipe.seed));
+        let random = Random::new(SplitMix64::mix(recipe.seed));
         let mut generator = Generator {
             recipe,
             random,
@@ -285,10 +278,10 @@ impl<W: Write> Generator<W> {
     }
 
     fn write(&mut self, chunk: u64, length_bytes: u32, document: u32) -> io::Result<()> {
-        let mut tag = Random(chunk ^ mix(self.recipe.seed));
+        let mut tag = Random::new(chunk ^ SplitMix64::mix(self.recipe.seed));
         let mut record = [0; 24];
-        record[..8].copy_from_slice(&tag.next().to_le_bytes());
-        record[8..16].copy_from_slice(&tag.next().to_le_bytes());
+        record[..8].copy_from_slice(&tag.0.next().to_le_bytes());
+        record[8..16].copy_from_slice(&tag.0.next().to_le_bytes());
         record[16..20].copy_from_slice(&length_bytes.to_le_bytes());
         record[20..].copy_from_slice(&document.to_le_bytes());
         self.postings += 1;
@@ -303,7 +296,7 @@ fn share_of(count: u32, share: f64) -> u32 {
 
 /// The length of a chunk, always the same for the same chunk.
 fn chunk_bytes(chunk: u64, mean_bytes: u32) -> u32 {
-    mean_bytes / 2 + Random(chunk).below(mean_bytes.max(1)) + 1
+    mean_bytes / 2 + Random::new(chunk).below(mean_bytes.max(1)) + 1
 }
 
 /// A number near the golden section of `documents` that has no common divisor with it.

@@ -294,6 +294,8 @@ mod tests {
 
     use cognate_fingerprint::Tag;
 
+    use cognate_fuzzing::Dice;
+
     use super::*;
     use crate::measure::Relation;
     use crate::{Holders, Input, MemoryShards, Monitor, Options, Posting, Thresholds, analyse_with_links};
@@ -301,11 +303,8 @@ mod tests {
     /// Contents that share some of 40 chunks with each other.
     fn postings() -> (Vec<Posting>, Vec<u64>) {
         let (mut postings, mut weights) = (Vec::new(), vec![0; 60]);
-        let mut state = 7_u64;
-        let mut rng = move |below: u64| {
-            state = state.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
-            (state >> 33) % below
-        };
+        let mut dice = Dice::new(7);
+        let mut rng = move |below: u64| dice.roll() % below;
         for content in 0..60_u32 {
             let family = u64::from(content) / 6;
             for chunk in 0..8_u64 {

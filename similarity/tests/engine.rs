@@ -7,6 +7,7 @@ use std::path::Path;
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 
 use cognate_fingerprint::Tag;
+use cognate_fuzzing::Dice;
 use cognate_similarity::oracle::{self, OracleThresholds};
 use cognate_similarity::{
     Analysis, ContentIndex, Error, Group, Holders, Holding, Input, Level, MemoryShards, Monitor, Options, Posting, Run,
@@ -235,11 +236,8 @@ proptest! {
 
 /// Documents with edited versions, a few of them archives of others, and a header that all have.
 fn corpus(documents: u32) -> World {
-    let mut state = 7u32;
-    let mut random = move |below: u32| {
-        state = state.wrapping_mul(1_664_525).wrapping_add(1_013_904_223);
-        (state >> 8) % below
-    };
+    let mut dice = Dice::new(7);
+    let mut random = move |below: u32| u32::try_from(dice.below(below as usize)).unwrap();
     let mut world = World {
         contents: Vec::new(),
         holders: Vec::new(),

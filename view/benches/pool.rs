@@ -4,6 +4,7 @@ use std::fs::File;
 use std::io::{Read as _, Write as _};
 use std::num::NonZeroUsize;
 
+use cognate_fuzzing::Dice;
 use cognate_view::{CHILD_ARGUMENT, Limits, Parts, Pool};
 use divan::Bencher;
 use divan::counter::{BytesCount, ItemsCount};
@@ -27,12 +28,9 @@ fn file(bytes: &[u8]) -> File {
 fn text(bytes: usize) -> Vec<u8> {
     let words = ["annual", "report", "of", "the", "committee", "on", "water", "levels", "and", "their", "causes"];
     let mut text = Vec::with_capacity(bytes + 16);
-    let mut state = 1_u64;
+    let mut dice = Dice::new(1);
     while text.len() < bytes {
-        state = state.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
-        let word = words[usize::try_from(state >> 33).expect("fits") % words.len()];
-        text.extend_from_slice(word.as_bytes());
-        text.extend_from_slice(format!(" {} ", state >> 54).as_bytes());
+        text.extend_from_slice(format!("{} {} ", dice.pick(&words), dice.below(1024)).as_bytes());
     }
     text.truncate(bytes);
     text

@@ -2,6 +2,7 @@
 
 use std::io::{Cursor, Write as _};
 
+use cognate_fuzzing::Dice;
 use cognate_view::{Kind, Normaliser, Reason, Text, extract};
 use divan::Bencher;
 use divan::counter::BytesCount;
@@ -44,13 +45,12 @@ impl Text for Normalised {
 
 /// Words of a few lengths, in lines and paragraphs, without repeating soon.
 fn prose(words: &[&str]) -> String {
-    let (mut text, mut state) = (String::with_capacity(BYTES + 64), 1u32);
+    let (mut text, mut dice) = (String::with_capacity(BYTES + 64), Dice::new(1));
     for count in 1.. {
         if text.len() >= BYTES {
             break;
         }
-        state = state.wrapping_mul(1_664_525).wrapping_add(1_013_904_223);
-        text.push_str(words[state as usize % words.len()]);
+        text.push_str(words[dice.below(words.len())]);
         text.push_str(match count {
             _ if count % 120 == 0 => ".\n\n",
             _ if count % 12 == 0 => "\n",

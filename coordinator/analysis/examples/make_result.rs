@@ -7,6 +7,7 @@
 use std::error::Error;
 use std::path::Path;
 
+use cognate_fingerprint::SplitMix64;
 use cognate_result_file::{PackedSet, Part};
 use rusqlite::{Connection, Statement, params};
 
@@ -14,18 +15,11 @@ use rusqlite::{Connection, Statement, params};
 const FIRST_TIME: i64 = 1_500_000_000;
 
 /// A sequence of numbers that is the same every time.
-struct Numbers(u64);
+struct Numbers(SplitMix64);
 
 impl Numbers {
-    fn next(&mut self) -> u64 {
-        self.0 = self.0.wrapping_add(0x9e37_79b9_7f4a_7c15);
-        let mixed = (self.0 ^ (self.0 >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
-        let mixed = (mixed ^ (mixed >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
-        mixed ^ (mixed >> 31)
-    }
-
     fn below(&mut self, end: u64) -> u64 {
-        self.next() % end.max(1)
+        self.0.next() % end.max(1)
     }
 }
 
@@ -58,7 +52,7 @@ fn main() -> Result<(), Box<dyn Error>> {
 }
 
 fn make(file: &Path, clusters: u64, documents: u64, sites: u64) -> Result<(), Box<dyn Error>> {
-    let mut numbers = Numbers(1);
+    let mut numbers = Numbers(SplitMix64::new(1));
     let mut contents = Vec::new();
     let mut links = Vec::new();
     let mut all = Vec::new();

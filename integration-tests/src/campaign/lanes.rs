@@ -73,7 +73,7 @@ pub fn run(plan: Plan) -> Outcome {
 impl Plan {
     fn lanes(self) -> Vec<Lane> {
         let mut dice = Dice::new(self.seed);
-        let seed = |_: u64| if self.lanes == 1 { self.seed } else { dice.next_u64() >> 32 };
+        let seed = |_: u64| if self.lanes == 1 { self.seed } else { dice.roll() >> 32 };
         (0..self.lanes).map(seed).zip(0..).map(|(seed, number)| Lane { number, seed }).collect()
     }
 }

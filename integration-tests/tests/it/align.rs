@@ -2,19 +2,15 @@
 
 use std::path::Path;
 
+use cognate_integration_tests::dice::letters;
 use cognate_integration_tests::{Federation, Files, Sandbox, sandbox};
 use serde_json::{Value, json};
 
 /// Lines of text that no two seeds share.
 fn text(seed: u64, bytes: usize) -> Vec<u8> {
-    let mut state = seed.wrapping_add(1).wrapping_mul(0x9e37_79b9_7f4a_7c15) | 1;
-    let mut next = |place: usize| {
-        state ^= state << 13;
-        state ^= state >> 7;
-        state ^= state << 17;
-        if place % 60 == 59 { b'\n' } else { b'a' + u8::try_from(state % 26).unwrap() }
-    };
-    (0..bytes).map(&mut next).collect()
+    let mut text = letters(seed.wrapping_add(1), bytes);
+    text.iter_mut().skip(59).step_by(60).for_each(|byte| *byte = b'\n');
+    text
 }
 
 /// A text with a byte changed in every so many: too often for a whole chunk in common.

@@ -6,6 +6,7 @@ use std::sync::Mutex;
 use std::sync::atomic::AtomicBool;
 
 use cognate_fingerprint::Tag;
+use cognate_fuzzing::Dice;
 
 use super::*;
 use crate::apart::{SharedChunk, TagFacts, find_shared_chunks, prefix_length};
@@ -20,24 +21,19 @@ use crate::posting::{ContentIndex, Posting};
 use crate::shards::MemoryShards;
 use crate::threshold::Thresholds;
 
-/// The generator `SplitMix64` (Steele, Lea and Flood 2014).
-struct Random(u64);
+struct Random(Dice);
 
 impl Random {
-    fn next(&mut self) -> u64 {
-        self.0 = self.0.wrapping_add(0x9e37_79b9_7f4a_7c15);
-        let mut z = self.0;
-        z = (z ^ (z >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
-        z = (z ^ (z >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
-        z ^ (z >> 31)
+    fn new(seed: u64) -> Random {
+        Random(Dice::new(seed))
     }
 
     fn below(&mut self, end: u32) -> u32 {
-        u32::try_from(self.next() % u64::from(end)).unwrap()
+        u32::try_from(self.0.below(end as usize)).unwrap()
     }
 
     fn of<T: Copy>(&mut self, choices: &[T]) -> T {
-        choices[self.below(u32::try_from(choices.len()).unwrap()) as usize]
+        *self.0.pick(choices)
     }
 }
 
@@ -220,7 +216,7 @@ fn on_demand(instance: &Instance, thresholds: &Thresholds) -> Vec<Link> {
 }
 
 fn check_instances(instances: u32, seed: u64) {
-    let mut random = Random(seed);
+    let mut random = Random::new(seed);
     let (mut thinned, mut sliced) = (0, 0);
     for number in 0..instances {
         let instance = instance(&mut random);
@@ -390,7 +386,7 @@ fn in_parts(instance: &Instance, input: &Input<'_>, options: &Options<'_>, rule:
 
 #[test]
 fn tags_range_by_range_and_contents_component_by_component_give_the_same_analysis() {
-    let mut random = Random(3);
+    let mut random = Random::new(3);
     let (mut clusters, mut omitted, mut components) = (0, 0, 0);
     for number in 0..1500 {
         let instance = instance(&mut random);

@@ -1,5 +1,7 @@
 use std::io::Cursor;
 
+use cognate_fuzzing::Dice;
+
 use super::*;
 
 fn kind_of(bytes: &[u8]) -> Kind {
@@ -67,15 +69,9 @@ fn text_is_known_in_any_encoding() {
 
 #[test]
 fn random_bytes_are_no_text() {
-    let mut state = 1u32;
+    let mut dice = Dice::new(1);
     for length in [16, 100, 1000, 20_000] {
-        let bytes: Vec<u8> = (0..length)
-            .map(|_| {
-                state = state.wrapping_mul(1_664_525).wrapping_add(1_013_904_223);
-                state.to_be_bytes()[0]
-            })
-            .collect();
-        assert_eq!(kind_of(&bytes), Kind::Other, "{length}");
+        assert_eq!(kind_of(&dice.bytes(length)), Kind::Other, "{length}");
     }
 }
 

@@ -2,20 +2,11 @@
 
 use std::time::{Duration, Instant};
 
+use cognate_fuzzing::Dice;
 use cognate_view::{Kind, Limits, Outcome, Pool, Reason};
 
 use crate::make::{self, DEFLATED, Style, Zip};
 use crate::reader::{Part, because, lines, own, pool, read, walked};
-
-/// A sequence of numbers that looks like chance and is the same every time.
-struct Chance(u64);
-
-impl Chance {
-    fn next(&mut self, below: usize) -> usize {
-        self.0 = self.0.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
-        usize::try_from(self.0 >> 33).unwrap() % below
-    }
-}
 
 /// Reads a bomb within the time that bombs may take. The build that is tested is many times slower than that of users.
 fn defused(pool: &Pool, bytes: &[u8]) -> Vec<Part> {
@@ -166,13 +157,13 @@ fn the_members_before_the_cut_of_a_truncated_archive_remain() {
 fn damage_anywhere_ends_in_parts_and_never_in_a_crash() {
     let limits = Limits { expanded_bytes_max: 64 << 20, ..Limits::default() };
     let seed = 0x5EED_u64;
-    let mut chance = Chance(seed);
+    let mut dice = Dice::new(seed);
     for (name, bytes) in containers() {
         for round in 0..150 {
             let mut broken = bytes.clone();
-            for _ in 0..=chance.next(6) {
-                let at = chance.next(broken.len());
-                broken[at] = u8::try_from(chance.next(256)).unwrap();
+            for _ in 0..=dice.below(6) {
+                let at = dice.below(broken.len());
+                broken[at] = u8::try_from(dice.below(256)).unwrap();
             }
             let outcome = std::panic::catch_unwind(|| walked("", &broken, &limits));
             assert!(outcome.is_ok(), "{name}, round {round} of seed {seed:#x}");
@@ -183,18 +174,18 @@ fn damage_anywhere_ends_in_parts_and_never_in_a_crash() {
 #[test]
 fn a_folder_of_hostile_documents_disturbs_nothing_and_takes_no_memory_of_the_parent() {
     let pool = pool(Limits { memory_bytes_max: 128 << 20, ..Limits::default() });
-    let mut chance = Chance(1);
+    let mut dice = Dice::new(1);
     let mut documents: Vec<Vec<u8>> = containers().into_iter().map(|(_, bytes)| bytes).collect();
     documents.push(make::gzip(&letters(32)));
     documents.push(make::zip(&[("letters", &letters(32))]));
     let before = resident_bytes();
     for round in 0..60 {
         let mut bytes = documents[round % documents.len()].clone();
-        for _ in 0..chance.next(4) {
-            let at = chance.next(bytes.len());
+        for _ in 0..dice.below(4) {
+            let at = dice.below(bytes.len());
             bytes[at] ^= 0x40;
         }
-        bytes.truncate(bytes.len() - chance.next(bytes.len() / 4));
+        bytes.truncate(bytes.len() - dice.below(bytes.len() / 4));
         let parts = read(&pool, "", &bytes);
         assert!(parts.len() <= 8, "{:?}", lines(&parts));
         let text = format!("next to {round}");

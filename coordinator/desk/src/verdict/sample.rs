@@ -3,6 +3,7 @@
 //! The links are put in the order of their similarity and cut into as many equal parts as pairs are wanted; one link is drawn
 //! from each part. So the sample covers the whole range, and each link has the same chance.
 
+use cognate_fingerprint::SplitMix64;
 use cognate_proto::limits::TEXT_BYTES_MAX;
 use cognate_proto::name::ScanId;
 use cognate_proto::v1;
@@ -127,23 +128,14 @@ fn drawn(population: u64, wanted: u64, seed: u64) -> Vec<u64> {
     if population <= wanted {
         return (0..population).collect();
     }
-    let mut state = seed;
+    let mut random = SplitMix64::new(seed);
     let part = |number: u64| u128::from(number) * u128::from(population) / u128::from(wanted);
     let draw = |number: u64| {
         let (from, to) = (part(number), part(number + 1));
-        let within = (u128::from(next(&mut state)) * (to - from)) >> 64;
+        let within = (u128::from(random.next()) * (to - from)) >> 64;
         u64::try_from(from + within).unwrap_or(population - 1)
     };
     (0..wanted).map(draw).collect()
-}
-
-/// The next number of a sequence of random numbers: `SplitMix64` (Steele, Lea and Flood 2014).
-fn next(state: &mut u64) -> u64 {
-    *state = state.wrapping_add(0x9e37_79b9_7f4a_7c15);
-    let mut mixed = *state;
-    mixed = (mixed ^ (mixed >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
-    mixed = (mixed ^ (mixed >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
-    mixed ^ (mixed >> 31)
 }
 
 /// What a sample says, in bands of similarity.

@@ -1,3 +1,5 @@
+//! Work that waits for the disk, while a disk is slow.
+
 use std::sync::Arc;
 use std::time::Duration;
 

@@ -7,7 +7,8 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicI64, Ordering};
 use std::time::{Duration, SystemTime};
 
-use cognate_disk_faults::{Dice, Recording};
+use cognate_disk_faults::Recording;
+use cognate_fuzzing::Dice;
 
 use super::*;
 use crate::indexes::{IndexWriter, IndexesConfig};

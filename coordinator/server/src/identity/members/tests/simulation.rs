@@ -3,7 +3,7 @@
 
 use std::collections::{HashMap, HashSet};
 
-use cognate_disk_faults::Dice;
+use cognate_fuzzing::Dice;
 use cognate_storage::maintenance::{BackupOptions, RestoreOptions, backup, restore};
 
 use super::*;
@@ -95,9 +95,17 @@ impl Life {
 
     /// Any invitation of the past, with a new key or one that was there before.
     fn enroll(&mut self, dice: &mut Dice) {
-        let Some((name, invitation)) = dice.pick(&self.model.invitations).cloned() else { return };
+        let Some((name, invitation)) = self.model.invitations.get(dice.below(self.model.invitations.len())).cloned()
+        else {
+            return;
+        };
         let is_known = dice.below(2) == 0;
-        let known = dice.pick(&self.model.given).filter(|_| is_known).map(|given| Arc::clone(&given.key));
+        let known = self
+            .model
+            .given
+            .get(dice.below(self.model.given.len()))
+            .filter(|_| is_known)
+            .map(|given| Arc::clone(&given.key));
         let key = known.unwrap_or_else(|| Arc::new(key()));
         let answer = self.federation.enroll(&invitation, &key);
         self.log.push(format!("enroll {name} by {:02x}: {:?}", invitation.token_id[0], answer.as_ref().err()));
@@ -121,7 +129,7 @@ impl Life {
     }
 
     fn renew(&mut self, dice: &mut Dice) {
-        let Some(given) = dice.pick(&self.model.given).cloned() else { return };
+        let Some(given) = self.model.given.get(dice.below(self.model.given.len())).cloned() else { return };
         let key = Arc::new(key());
         let request = RenewRequest { signing_request: key.signing_request().unwrap() };
         let answer = self.federation.members.renew(&given.peer, &request);
