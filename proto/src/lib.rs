@@ -30,13 +30,7 @@ pub mod shown;
 pub mod spec;
 
 /// The messages and services, generated from `proto/cognate/v1/worker.proto`.
-#[expect(
-    missing_docs,
-    clippy::all,
-    clippy::doc_markdown,
-    clippy::allow_attributes_without_reason,
-    reason = "generated code"
-)]
+#[expect(missing_docs, clippy::all, clippy::doc_markdown, reason = "generated code")]
 pub mod v1 {
     include!("generated/cognate.v1.rs");
 }

@@ -131,7 +131,7 @@ fn asking(service: &Service, method: &Method) -> String {
 
 fn server(service: &Service) -> String {
     let (module, name) = (module(service), &service.name);
-    let methods: String = service.methods.iter().map(|method| declared(method)).collect();
+    let methods: String = service.methods.iter().map(declared).collect();
     let arms: String = service.methods.iter().map(|method| serving(service, method)).collect();
     format!(
         "/// The service `{name}`.

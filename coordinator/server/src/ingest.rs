@@ -63,7 +63,7 @@ pub(crate) async fn serve(push: Push, writer: IndexWriter, mut requests: Message
     let mut live = push.live.clone();
     let taking_in = {
         let answers = answers.clone();
-        tokio::spawn(Intake { push, writer, first_uncommitted: None }.run(waiting, answers))
+        crate::tasks::spawn(Intake { push, writer, first_uncommitted: None }.run(waiting, answers))
     };
     loop {
         let message = tokio::select! {
@@ -189,7 +189,7 @@ impl Intake {
             Ok(sealed) => {
                 self.push.metrics.seal("sealed");
                 // The site does not wait for it.
-                tokio::spawn(async move { records.disk.push(move || indexes.tidy(&key)).await });
+                crate::tasks::spawn(async move { drop(records.disk.push(move || indexes.tidy(&key)).await) });
                 (None, Some(response(Down::Sealed(sealed))))
             }
             Err(error) => {

@@ -36,6 +36,7 @@ mod session;
 mod silence;
 mod storing;
 pub mod streams;
+mod tasks;
 mod template;
 mod watching;
 mod webhook;

@@ -147,7 +147,7 @@ impl Listener {
     /// Starts to accept: a stream of the accepted connections. Dropping the stream closes the listener.
     pub fn incoming(self) -> impl Stream<Item = io::Result<Peer<TlsStream<TcpStream>>>> {
         let (through, incoming) = mpsc::channel(ENTERED_WAITING);
-        tokio::spawn(accept(self.tcp, self.door, through));
+        crate::tasks::spawn(accept(self.tcp, self.door, through));
         ReceiverStream::new(incoming)
     }
 }
@@ -165,7 +165,7 @@ async fn accept(tcp: TcpListener, door: Arc<Door>, through: Through) {
             Ok((stream, from)) => {
                 wait = EXHAUSTED_WAIT;
                 if let Some(place) = door.place(&door.handshakes, from, "a handshake") {
-                    tokio::spawn(enter(Arc::clone(&door), stream, from, place, through.clone()));
+                    crate::tasks::spawn(enter(Arc::clone(&door), stream, from, place, through.clone()));
                 }
             }
             Err(error) if is_exhausted(&error) => {

@@ -137,7 +137,7 @@ impl Scans {
             () = scan.stopped() => return Err(Error::Cancelled),
         };
         let (scans, scan) = (Arc::clone(self), Arc::clone(scan));
-        let finishing = tokio::task::spawn_blocking(move || scans.analyse_and_publish(&scan, row, turn));
+        let finishing = cognate_storage::disk::off_tasks(move || scans.analyse_and_publish(&scan, row, turn));
         finishing.await.unwrap_or_else(|_| Err(Error::Refused("the analysis crashed: see the log".to_owned())))
     }
 
@@ -171,7 +171,7 @@ impl Scans {
     /// The request to each repository: the same however often a scan is continued.
     async fn chosen(self: &Arc<Scans>, scan: &Scan) -> Result<Choices, Error> {
         let (scans, spec) = (Arc::clone(self), scan.spec.clone());
-        let choosing = tokio::task::spawn_blocking(move || scans.choices(&spec));
+        let choosing = cognate_storage::disk::off_tasks(move || scans.choices(&spec));
         choosing.await.unwrap_or_else(|_| Err(Error::Refused("the choice crashed: see the log".to_owned())))
     }
 

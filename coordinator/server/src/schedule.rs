@@ -49,7 +49,7 @@ pub(crate) async fn run(schedules: Arc<Schedules>, removal: Arc<Removal>, limits
             Some(scan) = endings.recv() => schedules.notify(scan),
             _ = expiry.tick() => {
                 let removal = Arc::clone(&removal);
-                tokio::task::spawn_blocking(move || removal.tidy(keep));
+                drop(cognate_storage::disk::off_tasks(move || removal.tidy(keep)));
             }
         }
     }
@@ -145,7 +145,7 @@ impl Schedules {
     /// Notifies a schedule's webhook that its scan has ended.
     fn notify(self: &Arc<Self>, scan: ScanId) {
         let schedules = Arc::clone(self);
-        tokio::task::spawn_blocking(move || {
+        drop(cognate_storage::disk::off_tasks(move || {
             let notice = schedules.notice_of(scan);
             match notice {
                 Ok(Some((address, notice))) => {
@@ -160,7 +160,7 @@ impl Schedules {
                 Ok(None) => {}
                 Err(error) => tracing::error!(%scan, %error, "the new matches of a scan cannot be reported"),
             }
-        });
+        }));
     }
 
     fn notice_of(&self, scan: ScanId) -> Result<Option<(String, Notice)>, Error> {

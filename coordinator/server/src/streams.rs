@@ -20,6 +20,7 @@ use self::spool::{SpoolReader, SpoolWriter, Spools};
 use crate::connection::Connection;
 use crate::error::Error;
 use crate::identity::{Identity, Operator};
+use crate::tasks::spawn;
 
 /// The streams of all peers.
 pub struct Streams {
@@ -69,7 +70,7 @@ impl Streams {
 
     /// The output of `produce`, which never waits for the reader.
     pub fn spooled(&self, produce: impl FnOnce(&mut SpoolWriter) -> Result<(), Error> + Send + 'static) -> SpoolReader {
-        self.spools.begin(produce)
+        self.spools.begin(Box::new(produce))
     }
 }
 
@@ -86,7 +87,7 @@ impl Opening {
     ) -> Outgoing<T> {
         let (sender, stream) = mpsc::channel(1);
         let rows = rows.into_iter();
-        tokio::spawn(async move {
+        spawn(async move {
             for row in rows {
                 if sender.send(Ok(row)).await.is_err() {
                     return;
@@ -99,7 +100,7 @@ impl Opening {
     /// The stream of the messages in a spool.
     pub(crate) fn spool<T: prost::Message + Default + 'static>(self, reader: SpoolReader) -> Outgoing<T> {
         let (sender, stream) = mpsc::channel(1);
-        tokio::spawn(forward(reader, sender));
+        spawn(forward(reader, sender));
         self.stream(stream)
     }
 }

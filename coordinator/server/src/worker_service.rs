@@ -71,7 +71,7 @@ impl Worker for WorkerService {
         let software = self.sessions.attached(&site).map(|site| site.software).unwrap_or_default();
         tracing::info!(%site, software, session = attached.number, "a site is attached");
         let session = SessionTask { sessions: Arc::clone(&self.sessions), scans: Arc::clone(&self.scans), site };
-        tokio::spawn(session.run(attached, requests));
+        crate::tasks::spawn(session.run(attached, requests));
         Ok(Response::new(ReceiverStream::new(stream)))
     }
 
@@ -104,7 +104,7 @@ impl Worker for WorkerService {
             method_id,
             live: purpose.live,
         };
-        tokio::spawn(ingest::serve(push, writer, requests, answers));
+        crate::tasks::spawn(ingest::serve(push, writer, requests, answers));
         Ok(Response::new(ReceiverStream::new(stream)))
     }
 
@@ -129,7 +129,7 @@ impl Worker for WorkerService {
         let opening = self.streams.open(&request)?;
         let scope = self.sessions.scope(&site, request.into_inner().assignment)?;
         let (pieces, stream) = mpsc::channel(1);
-        tokio::spawn(async move {
+        crate::tasks::spawn(async move {
             for piece in scope.pieces() {
                 if pieces.send(Ok(piece)).await.is_err() {
                     return;
@@ -147,7 +147,7 @@ impl Worker for WorkerService {
         let opening = self.streams.open(&request)?;
         let list = self.sessions.hashes_asked(&site, request.into_inner().query)?;
         let (pieces, stream) = mpsc::channel(1);
-        tokio::spawn(async move {
+        crate::tasks::spawn(async move {
             for piece in list.pieces() {
                 if pieces.send(Ok(piece)).await.is_err() {
                     return;

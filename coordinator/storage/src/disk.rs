@@ -4,10 +4,11 @@
 //! of a kind waits for a place of its kind. Pushes are the kind of which there may be thousands. Administrative changes
 //! have threads of their own: they wait for nothing but the journal.
 
-use std::sync::Arc;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use tokio::runtime::Handle;
 use tokio::sync::{Semaphore, oneshot};
+use tokio::task::JoinHandle;
 
 use crate::error::Error;
 
@@ -38,12 +39,12 @@ impl DiskPlaces {
     /// Fails if it panics.
     pub async fn push<T: Send + 'static>(&self, work: impl FnOnce() -> T + Send + 'static) -> Result<T, Error> {
         let place = Arc::clone(&self.pushes).acquire_owned().await.expect("it is never closed");
-        let done = tokio::task::spawn_blocking(move || {
+        off_tasks(move || {
             // Until it is over, also if nobody waits for it any more.
             let _place = place;
             work()
-        });
-        done.await.map_err(|_| Error::Crashed)
+        })
+        .await
     }
 
     /// Makes an administrative change, on a thread that nothing else can occupy.
@@ -57,13 +58,14 @@ impl DiskPlaces {
         let place = Arc::clone(&self.changes).acquire_owned().await.expect("it is never closed");
         let (done, result) = oneshot::channel();
         let runtime = Handle::current();
-        let started = std::thread::Builder::new().name("change".to_owned()).spawn(move || {
+        let change: Work = Box::new(move || {
             let _place = place;
             // A change may begin a task, as a launch does.
             let _runtime = runtime.enter();
             // Nobody waits for it any more: it was made all the same.
             let _ = done.send(work());
         });
+        let started = std::thread::Builder::new().name("change".to_owned()).spawn(change);
         started.map_err(|error| Error::Refused(format!("the system has no thread for it: {error}")))?;
         result.await.map_err(|_| Error::Crashed)?
     }
@@ -76,5 +78,33 @@ impl DiskPlaces {
 pub async fn blocking<T: Send + 'static, E: From<Error> + Send + 'static>(
     work: impl FnOnce() -> Result<T, E> + Send + 'static,
 ) -> Result<T, E> {
-    tokio::task::spawn_blocking(work).await.map_err(|_| Error::Crashed)?
+    off_tasks(work).await?
+}
+
+/// Work whose type is erased: the runtime's and the thread's code for it are compiled once, and not for each kind of work.
+type Work = Box<dyn FnOnce() + Send>;
+
+/// Begins work on a thread that may wait; the future is its result.
+///
+/// # Errors
+/// Fails if it panics.
+pub fn off_tasks<T: Send + 'static>(
+    work: impl FnOnce() -> T + Send + 'static,
+) -> impl Future<Output = Result<T, Error>> + Send + 'static {
+    let result = Arc::new(Mutex::new(None));
+    let given = Arc::clone(&result);
+    let working = begin(Box::new(move || *lock(&given) = Some(work())));
+    async move {
+        working.await.map_err(|_| Error::Crashed)?;
+        let result = lock(&result).take();
+        result.ok_or(Error::Crashed)
+    }
+}
+
+fn begin(work: Work) -> JoinHandle<()> {
+    tokio::task::spawn_blocking(work)
+}
+
+fn lock<T>(result: &Mutex<T>) -> MutexGuard<'_, T> {
+    result.lock().unwrap_or_else(PoisonError::into_inner)
 }

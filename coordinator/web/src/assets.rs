@@ -46,7 +46,7 @@ fn file(kind: &'static str, content: &'static str) -> Response {
 async fn module() -> Response {
     static UNPACKED: OnceCell<Result<Bytes, String>> = OnceCell::const_new();
     let unpacked = UNPACKED.get_or_init(async || {
-        let unpacked = tokio::task::spawn_blocking(|| {
+        let unpacked = cognate_storage::disk::off_tasks(|| {
             let mut module = Vec::new();
             XzReader::new(MODULE, false).read_to_end(&mut module).map(|_| module)
         });

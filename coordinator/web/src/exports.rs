@@ -94,7 +94,7 @@ async fn audit(State(pages): State<Pages>, person: Person, Path((id, extension))
         "json" => (AuditFormat::Json, "application/json"),
         _ => return Err(PageError::not_found()),
     };
-    let making = tokio::task::spawn_blocking(move || pages.service.audited(&person.operator, id, format));
+    let making = cognate_storage::disk::off_tasks(move || pages.service.audited(&person.operator, id, format));
     let document = making.await.map_err(|_| PageError::internal("a page crashed: see the log"))??;
     Ok(file(&format!("cognate-audit-{id}.{extension}"), content_type, Body::from(document)))
 }

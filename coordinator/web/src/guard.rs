@@ -95,7 +95,7 @@ async fn form(pages: &Pages, person: &Person, parts: &Parts, body: Body) -> Resu
     let place = pages.large_forms.place(&person.operator.name)?;
     let bytes = received(parts, body, LARGE_FORM).await?;
     // Megabytes take a while to decode, which must delay no other request.
-    let fields = tokio::task::spawn_blocking(move || Fields::read(&bytes)).await;
+    let fields = cognate_storage::disk::off_tasks(move || Fields::read(&bytes)).await;
     Ok(fields.map_err(|_| PageError::internal("a page crashed: see the log"))??.holding(place))
 }
 

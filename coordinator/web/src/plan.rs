@@ -136,7 +136,7 @@ async fn reading<T: Send + 'static>(
 ) -> Result<T, PageError> {
     person.may("FetchResult")?;
     let (service, operator) = (pages.service.clone(), person.operator.clone());
-    let reading = tokio::task::spawn_blocking(move || {
+    let reading = cognate_storage::disk::off_tasks(move || {
         service.result_of(&operator, id)?;
         read(&service.reviewed_report(&operator, id)?)
     });

@@ -25,7 +25,7 @@ struct Readiness {
 }
 
 async fn ready(State(pages): State<Pages>) -> Response {
-    let asked = tokio::task::spawn_blocking(move || pages.services().health.reasons_not_ready());
+    let asked = cognate_storage::disk::off_tasks(move || pages.services().health.reasons_not_ready());
     let reasons = match tokio::time::timeout(CHECK_TIMEOUT, asked).await {
         Ok(Ok(reasons)) => reasons,
         Ok(Err(_)) => vec!["the check of the state crashed: see the log".to_owned()],
@@ -37,7 +37,7 @@ async fn ready(State(pages): State<Pages>) -> Response {
 }
 
 async fn metrics(State(pages): State<Pages>) -> Response {
-    let text = tokio::task::spawn_blocking(move || pages.services().health.measure()).await.unwrap_or_default();
+    let text = cognate_storage::disk::off_tasks(move || pages.services().health.measure()).await.unwrap_or_default();
     let kind = "application/openmetrics-text; version=1.0.0; charset=utf-8";
     ([(header::CONTENT_TYPE, kind)], text).into_response()
 }

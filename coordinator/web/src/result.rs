@@ -62,7 +62,7 @@ pub(crate) async fn browsing<T: Send + 'static>(
 ) -> Result<T, PageError> {
     person.may("FetchResult")?;
     let (person, filter) = (person.clone(), filter.clone());
-    let working = tokio::task::spawn_blocking(move || {
+    let working = cognate_storage::disk::off_tasks(move || {
         let service = &person.pages.service;
         service.result_of(&person.operator, id)?;
         if let Some(since) = filter.since {

@@ -43,7 +43,7 @@ impl EnrolmentService {
         work: impl FnOnce(&Members) -> Result<T, Error> + Send + 'static,
     ) -> Result<T, Status> {
         let members = Arc::clone(&self.members);
-        let done = tokio::task::spawn_blocking(move || work(&members)).await;
+        let done = cognate_storage::disk::off_tasks(move || work(&members)).await;
         let result = done.map_err(|_| Status::internal("the registry failed"))?;
         result.map_err(|error| {
             if let Error::Refusal(refusal) = &error {

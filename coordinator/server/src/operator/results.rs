@@ -41,7 +41,7 @@ impl OperatorService {
             self.services.records.note(Action::Fetched, id.0, operator.name.as_str())?;
         }
         let (pieces, stream) = mpsc::channel(1);
-        tokio::spawn(async move {
+        crate::tasks::spawn(async move {
             let (mut offset, mut begun) = (offset, false);
             // A piece is read only when there is room for it: no thread waits for the peer.
             while let Ok(room) = pieces.reserve().await {

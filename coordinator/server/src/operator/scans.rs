@@ -110,7 +110,7 @@ impl OperatorService {
         let (service, services) = (self.clone(), std::sync::Arc::clone(&self.services));
         // The person who looks may have freed disk space.
         services.scans.ask(id);
-        tokio::spawn(async move {
+        crate::tasks::spawn(async move {
             let mut sessions = services.sessions.changes();
             let mut draining = services.health.draining.subscribe();
             loop {

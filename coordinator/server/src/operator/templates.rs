@@ -48,7 +48,7 @@ impl OperatorService {
         self.check_full_result(operator, request.scan, &state)?;
         let (sender, stream) = mpsc::channel(1);
         let (services, limits) = (Arc::clone(&self.services), self.settings.limits);
-        tokio::spawn(async move {
+        crate::tasks::spawn(async move {
             let turn = tokio::select! {
                 turn = Arc::clone(&services.scans.analyses).acquire_owned() => turn.expect("it is never closed"),
                 () = sender.closed() => return,

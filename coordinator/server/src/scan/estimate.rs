@@ -28,7 +28,7 @@ impl Scans {
         if spec.options.refine.is_some() {
             let (scans, spec) = (Arc::clone(self), spec.clone());
             let refined =
-                tokio::task::spawn_blocking(move || scans.estimate_refined(&spec, &scans.choices(&spec)?)).await;
+                cognate_storage::disk::off_tasks(move || scans.estimate_refined(&spec, &scans.choices(&spec)?)).await;
             return refined.unwrap_or_else(|_| Err(Error::Refused("the estimate crashed: see the log".to_owned())));
         }
         let (events, mut heard) = mpsc::unbounded_channel();

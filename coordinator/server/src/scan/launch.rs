@@ -189,7 +189,7 @@ impl Scans {
 
     fn start(self: &Arc<Self>, scan: Arc<Scan>, row: ScanRow) {
         self.lock().insert(scan.id, Arc::clone(&scan));
-        tokio::spawn(Arc::clone(self).run(scan, row));
+        crate::tasks::spawn(Arc::clone(self).run(scan, row));
     }
 
     /// Follows a scan that is under way.

@@ -26,7 +26,8 @@ impl Scans {
                 () = scan.stopped() => return Err(Error::Cancelled),
             };
             let (scans, proposing, now) = (Arc::clone(self), Arc::clone(scan), row.clone());
-            let choosing = tokio::task::spawn_blocking(move || scans.analyser.proposed(&proposing, &now, layer)).await;
+            let choosing =
+                cognate_storage::disk::off_tasks(move || scans.analyser.proposed(&proposing, &now, layer)).await;
             drop(turn);
             let choice = choosing.map_err(|_| Error::Refused("the choice crashed: see the log".to_owned()))??;
             let Some((repositories, choices)) = choice else { continue };

@@ -37,29 +37,54 @@ impl<T: Send + 'static> Outgoing<T> {
     ) -> Outgoing<T> {
         let sending = Sending { messages, unread_since: Some(Instant::now()), _slot: slot };
         let state = Arc::new(Mutex::new(Some(sending)));
-        tokio::spawn(expire(Arc::downgrade(&state), connection));
+        let expires: Arc<dyn Expires> = Arc::clone(&state) as _;
+        tokio::spawn(expire(Arc::downgrade(&expires), connection));
         Outgoing { state }
     }
 }
 
+/// A stream as far as its end is concerned, whatever it sends: the task that watches it is compiled once.
+trait Expires: Send + Sync {
+    /// Ends the stream if its peer has not read for too long.
+    fn expire(&self) -> Expiry;
+}
+
+enum Expiry {
+    /// The stream is read, and expires at this time if it is not read before.
+    Later(Instant),
+    Now,
+    /// The stream has ended.
+    Never,
+}
+
+impl<T: Send> Expires for Mutex<Option<Sending<T>>> {
+    fn expire(&self) -> Expiry {
+        let mut sending = self.lock().expect("nothing panics while it is held");
+        let Some(unread_since) = sending.as_ref().map(|sending| sending.unread_since) else { return Expiry::Never };
+        let end = unread_since.unwrap_or_else(Instant::now) + UNREAD_MAX;
+        if end > Instant::now() {
+            return Expiry::Later(end);
+        }
+        *sending = None;
+        Expiry::Now
+    }
+}
+
 /// Ends the stream when its peer has not read for too long.
-async fn expire<T>(state: Weak<Mutex<Option<Sending<T>>>>, connection: Option<Arc<Notify>>) {
+async fn expire(state: Weak<dyn Expires>, connection: Option<Arc<Notify>>) {
     let mut check = Instant::now() + UNREAD_MAX;
     loop {
         tokio::time::sleep_until(check).await;
         let Some(state) = state.upgrade() else { return };
-        let mut sending = state.lock().expect("nothing panics while it is held");
-        let Some(unread_since) = sending.as_ref().map(|sending| sending.unread_since) else { return };
-        check = unread_since.unwrap_or_else(Instant::now) + UNREAD_MAX;
-        if check <= Instant::now() {
-            *sending = None;
-            drop(sending);
-            tracing::info!(unread = ?UNREAD_MAX, "a stream was not read, and its connection is closed");
-            if let Some(connection) = connection {
-                connection.notify_one();
-            }
-            return;
+        match state.expire() {
+            Expiry::Later(end) => check = end,
+            Expiry::Never => return,
+            Expiry::Now => break,
         }
+    }
+    tracing::info!(unread = ?UNREAD_MAX, "a stream was not read, and its connection is closed");
+    if let Some(connection) = connection {
+        connection.notify_one();
     }
 }
 

@@ -64,6 +64,9 @@ pub(crate) struct Messages<T> {
     message: std::marker::PhantomData<fn() -> T>,
 }
 
+/// What writes an answer.
+pub(super) type Produce = Box<dyn FnOnce(&mut SpoolWriter) -> Result<(), Error> + Send>;
+
 impl Spools {
     pub(super) fn new(folder: PathBuf, disk_reserve_bytes: u64) -> Result<Spools, Error> {
         let made = std::fs::DirBuilder::new().recursive(true).mode(0o700).create(&folder);
@@ -77,14 +80,11 @@ impl Spools {
         Ok(Spools { folder: folder.into(), disk_reserve_bytes, producers })
     }
 
-    pub(super) fn begin(
-        &self,
-        produce: impl FnOnce(&mut SpoolWriter) -> Result<(), Error> + Send + 'static,
-    ) -> SpoolReader {
+    pub(super) fn begin(&self, produce: Produce) -> SpoolReader {
         let (sender, written) = watch::channel(Written::default());
         let (folder, disk_reserve_bytes) = (Arc::clone(&self.folder), self.disk_reserve_bytes);
         let producers = Arc::clone(&self.producers);
-        tokio::spawn(async move {
+        crate::tasks::spawn(async move {
             let turn = tokio::select! {
                 turn = producers.acquire_owned() => turn,
                 () = sender.closed() => return,
@@ -94,18 +94,13 @@ impl Spools {
                 produced(produce, &sender, folder, disk_reserve_bytes);
             };
             // A crash is logged where it happens, and the reader sees that the sender is gone.
-            let _ = tokio::task::spawn_blocking(work).await;
+            let _ = cognate_storage::disk::off_tasks(work).await;
         });
         SpoolReader { written, position: 0 }
     }
 }
 
-fn produced(
-    produce: impl FnOnce(&mut SpoolWriter) -> Result<(), Error>,
-    sender: &watch::Sender<Written>,
-    folder: Arc<Path>,
-    disk_reserve_bytes: u64,
-) {
+fn produced(produce: Produce, sender: &watch::Sender<Written>, folder: Arc<Path>, disk_reserve_bytes: u64) {
     let done = unnamed(&folder).and_then(|file| {
         sender.send_modify(|written| written.file = Some(Arc::clone(&file)));
         let (buffer, written) = (Vec::with_capacity(PIECE_BYTES), sender.clone());
@@ -211,7 +206,7 @@ impl SpoolReader {
                 self.position += length;
                 written.taken.store(self.position, Ordering::Relaxed);
                 let reading = move || file.read_exact_at(&mut piece, position).map(|()| piece);
-                let read = tokio::task::spawn_blocking(reading).await.map_err(|_| crashed())?;
+                let read = cognate_storage::disk::off_tasks(reading).await.map_err(|_| crashed())?;
                 return read.map(Some).map_err(|error| Status::internal(format!("an answer was lost: {error}")));
             }
             match written.end {
@@ -278,11 +273,11 @@ mod tests {
         let folder = tempfile::tempdir().unwrap();
         let spools = Spools::new(folder.path().join("spool"), 0).unwrap();
         let (done, ended) = tokio::sync::oneshot::channel();
-        let reader = spools.begin(move |writer| {
+        let reader = spools.begin(Box::new(move |writer: &mut SpoolWriter| {
             (0..5000).try_for_each(|number| writer.message(&row(number)))?;
             done.send(()).unwrap();
             Err(Error::Refused("the end".to_owned()))
-        });
+        }));
         ended.await.unwrap();
         let mut messages = reader.messages::<ResultsResponse>();
         for number in 0..4990 {
@@ -305,10 +300,10 @@ mod tests {
             }
         };
         let full = Spools::new(folder.path().join("full"), u64::MAX).unwrap();
-        let error = full.begin(endless).next().await.unwrap_err();
+        let error = full.begin(Box::new(endless)).next().await.unwrap_err();
         assert_eq!(error.code(), tonic::Code::ResourceExhausted);
         let spools = Spools::new(folder.path().join("gone"), 0).unwrap();
-        drop(spools.begin(endless));
+        drop(spools.begin(Box::new(endless)));
         // All turns are free again once the producer has noticed.
         let all = u32::try_from(PRODUCERS_MAX).unwrap();
         drop(spools.producers.acquire_many(all).await.unwrap());

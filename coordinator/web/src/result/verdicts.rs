@@ -263,7 +263,8 @@ fn is_about_nothing(request: &v1::SetVerdictsRequest) -> bool {
 async fn set(person: &Person, request: v1::SetVerdictsRequest) -> Result<v1::SetVerdictsResponse, PageError> {
     person.may("SetVerdicts")?;
     let asking = person.clone();
-    let deciding = tokio::task::spawn_blocking(move || asking.pages.service.set_verdicts(&asking.operator, request));
+    let deciding =
+        cognate_storage::disk::off_tasks(move || asking.pages.service.set_verdicts(&asking.operator, request));
     Ok(deciding.await.map_err(|_| PageError::internal("a page crashed: see the log"))??)
 }
 
@@ -308,7 +309,8 @@ async fn undo(person: Person, Path(id): Path<String>, fields: Fields) -> Shown {
     person.may("UndoVerdicts")?;
     let action = fields.number("action")?.unwrap_or(0);
     let asking = person.clone();
-    let undoing = tokio::task::spawn_blocking(move || asking.pages.service.undo_verdicts(&asking.operator, action));
+    let undoing =
+        cognate_storage::disk::off_tasks(move || asking.pages.service.undo_verdicts(&asking.operator, action));
     match undoing.await.map_err(|_| PageError::internal("a page crashed: see the log"))? {
         Ok(done) => {
             let what = if done.subjects == 1 { "cluster, set or document" } else { "clusters, sets or documents" };
