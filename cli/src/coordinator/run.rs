@@ -20,7 +20,7 @@ use cognate_proto::options::{OptionError, check_exchange, check_server};
 use cognate_server::identity::addresses;
 use cognate_server::{Authority, Coordinator, CoordinatorConfig, Error, KeepFor, Listener, OperatorSettings, Tls};
 use cognate_storage::indexes::SiteQuotas;
-use cognate_web::{HttpListener, HttpTls};
+use cognate_web::HttpListener;
 use sd_notify::NotifyState;
 use tokio::signal::unix::{Signal, SignalKind};
 use tokio::sync::oneshot;
@@ -196,7 +196,7 @@ struct Keeper {
     config: PathBuf,
     names: Vec<String>,
     tls: Arc<Tls>,
-    http_tls: Option<Arc<HttpTls>>,
+    http_tls: Option<Arc<Tls>>,
 }
 
 impl Keeper {
@@ -364,11 +364,11 @@ impl HttpFile {
 }
 
 /// Certificate of the pages if they use TLS: everywhere but on loopback, and there too if a certificate is configured.
-async fn http_tls(settings: &Settings, authority: Arc<Authority>) -> anyhow::Result<Option<Arc<HttpTls>>> {
+async fn http_tls(settings: &Settings, authority: Arc<Authority>) -> anyhow::Result<Option<Arc<Tls>>> {
     let tls = match &settings.http.certificate {
-        Some((certificate, key)) => HttpTls::files(certificate, key).map_err(refused)?,
+        Some((certificate, key)) => Tls::files(certificate, key).map_err(refused)?,
         None if HttpListener::is_loopback(&settings.http.listen).await.map_err(refused)? => return Ok(None),
-        None => HttpTls::own(authority, &settings.names).map_err(refused)?,
+        None => Tls::for_browsers(authority, &settings.names).map_err(refused)?,
     };
     Ok(Some(Arc::new(tls)))
 }

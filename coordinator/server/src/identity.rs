@@ -13,7 +13,7 @@ pub use refusal::{Refusal, Refusals};
 
 pub(crate) use authority::{KEY_FILE, random, signing_request_key};
 pub(crate) use enrolment::EnrolmentService;
-pub use https::https_files;
+pub(crate) use https::https_files;
 pub use members::Members;
 
 use std::sync::Arc;

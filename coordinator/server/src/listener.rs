@@ -8,9 +8,8 @@ mod members;
 
 use std::io;
 use std::net::SocketAddr;
-use std::ops::Range;
-use std::sync::{Arc, RwLock, RwLockReadGuard};
-use std::time::{Duration, SystemTime};
+use std::sync::Arc;
+use std::time::Duration;
 
 use cognate_proto::dial::set_up_tcp;
 use cognate_proto::identity::CertificateInfo;
@@ -24,9 +23,10 @@ use tokio_stream::wrappers::ReceiverStream;
 
 use self::members::Members;
 use crate::error::Error;
-use crate::identity::{Authority, PeerInfo, Refusal, Refusals};
+use crate::identity::{PeerInfo, Refusal, Refusals};
 use crate::places::{Place, PlaceLimits, Places};
 use crate::server::Peer;
+use crate::tls::Tls;
 
 /// The handshakes at the same time, and the longest time of each.
 const HANDSHAKES: PlaceLimits = PlaceLimits { all: 512, each: 64 };
@@ -39,69 +39,6 @@ const ENTERED_WAITING: usize = 64;
 /// The wait between attempts to accept when the process is out of descriptors.
 const EXHAUSTED_WAIT: Duration = Duration::from_millis(100);
 const EXHAUSTED_WAIT_MAX: Duration = Duration::from_secs(2);
-
-/// The certificate of the coordinator, which can be replaced while it serves.
-pub struct Tls {
-    authority: Arc<Authority>,
-    current: RwLock<Current>,
-}
-
-/// A certificate, the names that it is for, and the time in which it holds and need not be renewed.
-struct Current {
-    config: Arc<rustls::ServerConfig>,
-    names: Vec<String>,
-    holds: Range<SystemTime>,
-}
-
-impl Tls {
-    /// A certificate for these names.
-    ///
-    /// # Errors
-    /// Fails if a name is invalid.
-    pub fn new(authority: Arc<Authority>, names: &[String]) -> Result<Tls, Error> {
-        let current = RwLock::new(Current::new(&authority, names)?);
-        Ok(Tls { authority, current })
-    }
-
-    /// Sets a new certificate, for connections from now on. Open ones continue.
-    ///
-    /// # Errors
-    /// Fails if a name is invalid: then everything stays as it was.
-    pub fn renew(&self, names: &[String]) -> Result<(), Error> {
-        let renewed = Current::new(&self.authority, names)?;
-        *self.current.write().expect("nothing panics while it is held") = renewed;
-        Ok(())
-    }
-
-    /// True if two thirds of the certificate's life are over, or it was made by a clock that was ahead and does not hold yet.
-    pub fn is_due(&self, now: SystemTime) -> bool {
-        !self.read().holds.contains(&now)
-    }
-
-    fn read(&self) -> RwLockReadGuard<'_, Current> {
-        self.current.read().expect("nothing panics while it is held")
-    }
-
-    /// The certificate for the next connection. One that is due is renewed at once: the clock may have been set right just now, and
-    /// nobody would accept one that does not hold.
-    fn current(&self) -> Arc<rustls::ServerConfig> {
-        if self.is_due(self.authority.now()) {
-            let names = self.read().names.clone();
-            match self.renew(&names) {
-                Ok(()) => tracing::info!("the certificate was renewed"),
-                Err(error) => tracing::error!(%error, "the certificate cannot be renewed"),
-            }
-        }
-        Arc::clone(&self.read().config)
-    }
-}
-
-impl Current {
-    fn new(authority: &Authority, names: &[String]) -> Result<Current, Error> {
-        let (config, holds) = authority.server_config(names)?;
-        Ok(Current { config, names: names.to_owned(), holds })
-    }
-}
 
 /// The listener, bound but not yet accepting.
 pub struct Listener {
@@ -155,19 +92,23 @@ impl Listener {
 type Through = mpsc::Sender<io::Result<Peer<TlsStream<TcpStream>>>>;
 
 async fn accept(tcp: TcpListener, door: Arc<Door>, through: Through) {
-    let mut wait = EXHAUSTED_WAIT;
     loop {
-        let accepted = tokio::select! {
-            accepted = tcp.accept() => accepted,
+        let (stream, from) = tokio::select! {
+            accepted = next_connection(&tcp) => accepted,
             () = through.closed() => return,
         };
-        match accepted {
-            Ok((stream, from)) => {
-                wait = EXHAUSTED_WAIT;
-                if let Some(place) = door.place(&door.handshakes, from, "a handshake") {
-                    crate::tasks::spawn(enter(Arc::clone(&door), stream, from, place, through.clone()));
-                }
-            }
+        if let Some(place) = door.place(&door.handshakes, from, "a handshake") {
+            crate::tasks::spawn(enter(Arc::clone(&door), stream, from, place, through.clone()));
+        }
+    }
+}
+
+/// The next connection to a listener. Waits longer and longer while the process is out of descriptors.
+pub async fn next_connection(tcp: &TcpListener) -> (TcpStream, SocketAddr) {
+    let mut wait = EXHAUSTED_WAIT;
+    loop {
+        match tcp.accept().await {
+            Ok(accepted) => return accepted,
             Err(error) if is_exhausted(&error) => {
                 tracing::warn!(%error, ?wait, "no connection can be accepted for now");
                 tokio::time::sleep(wait).await;

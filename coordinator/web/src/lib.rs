@@ -40,7 +40,7 @@ mod sites;
 mod stored_queries;
 mod templates;
 
-pub use self::http::{HttpListener, HttpTls};
+pub use self::http::HttpListener;
 
 use std::sync::Arc;
 

@@ -311,13 +311,15 @@ async fn the_api_takes_credentials_and_no_sessions() {
 async fn off_loopback_there_is_tls_and_nothing_plain() {
     use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _};
 
-    use crate::{HttpListener, HttpTls};
+    use cognate_server::Tls;
+
+    use crate::HttpListener;
 
     let browser = Browser::start().await;
     let plain = HttpListener::bind("0.0.0.0:0", None).await;
     assert!(plain.err().unwrap().to_string().contains("not on loopback"));
     let authority = Arc::clone(&browser.harness.authority);
-    let tls = Arc::new(HttpTls::own(authority, &["127.0.0.1".to_owned()]).unwrap());
+    let tls = Arc::new(Tls::for_browsers(authority, &["127.0.0.1".to_owned()]).unwrap());
     let listener = HttpListener::bind("0.0.0.0:0", Some(tls)).await.unwrap();
     let port = listener.local_addr().unwrap().port();
     let pages = format!("https://127.0.0.1:{port}");

@@ -26,7 +26,7 @@ pub(super) fn https(
 ///
 /// # Errors
 /// Fails if they cannot be read, or do not belong together.
-pub fn https_files(chain: &Path, key: &Path) -> Result<Arc<rustls::ServerConfig>, Error> {
+pub(crate) fn https_files(chain: &Path, key: &Path) -> Result<Arc<rustls::ServerConfig>, Error> {
     let refused = |key_of: &str, path: &Path, detail: String| {
         Error::Invalid(format!("`{key_of}`: `{}`: {detail}", path.display()))
     };

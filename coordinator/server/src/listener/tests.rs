@@ -1,6 +1,7 @@
 //! Connections that the listener accepts and refuses.
 
 use std::sync::atomic::{AtomicU64, Ordering};
+use std::time::SystemTime;
 
 use cognate_proto::dial::{Dial, DialError, Trust};
 use cognate_proto::identity::{Credential, Membership, PrivateKey};
@@ -13,6 +14,7 @@ use tonic::Code;
 
 use super::*;
 use crate::harness::{Harness, now, site, soon};
+use crate::identity::Authority;
 
 fn long_ago() -> SystemTime {
     now() - Duration::from_secs(60 * 24 * 60 * 60)

@@ -21,22 +21,19 @@ use hyper_util::service::TowerToHyperService;
 use tokio::net::{TcpListener, TcpStream};
 use tokio_rustls::TlsAcceptor;
 
-use super::HttpTls;
 use super::stalling::Stalling;
 use cognate_server::places::{Places, Turn};
-use cognate_server::{Refusal, Refusals};
+use cognate_server::{Refusal, Refusals, Tls, next_connection};
 
 const HANDSHAKE_TIMEOUT: Duration = Duration::from_secs(5);
 /// Time limit for the head of a request, and for the wait for the next request.
 const HEAD_TIMEOUT: Duration = Duration::from_secs(10);
 const HEAD_BYTES_MAX: usize = 64 << 10;
-/// Time between attempts to accept when the process is out of descriptors.
-const EXHAUSTED_WAIT: Duration = Duration::from_millis(200);
 
 /// The state that all connections share.
 pub(super) struct Door {
     pub(super) router: Router,
-    pub(super) tls: Option<Arc<HttpTls>>,
+    pub(super) tls: Option<Arc<Tls>>,
     pub(super) places: Arc<Places>,
     pub(super) refusals: Arc<Refusals>,
 }
@@ -45,13 +42,8 @@ impl Door {
     /// Accepts connections for ever. None has to wait for another one.
     pub(super) async fn accept(&self, tcp: &TcpListener, graceful: &GracefulShutdown) {
         loop {
-            match tcp.accept().await {
-                Ok((stream, from)) => self.enter(stream, from, graceful.watcher()),
-                Err(error) => {
-                    tracing::debug!(%error, "an HTTP connection was not accepted");
-                    tokio::time::sleep(EXHAUSTED_WAIT).await;
-                }
-            }
+            let (stream, from) = next_connection(tcp).await;
+            self.enter(stream, from, graceful.watcher());
         }
     }
 
@@ -74,7 +66,7 @@ impl Door {
     }
 }
 
-async fn connection(stream: TcpStream, tls: Option<Arc<HttpTls>>, router: Router, watcher: Watcher, turn: Turn) {
+async fn connection(stream: TcpStream, tls: Option<Arc<Tls>>, router: Router, watcher: Watcher, turn: Turn) {
     if let Err(error) = set_up_tcp(&stream) {
         return tracing::debug!(%error, "an HTTP connection broke");
     }
