@@ -13,7 +13,7 @@ use std::cmp::Reverse;
 
 use foldhash::HashMap;
 
-pub(crate) use self::evidence::{Before, EachLink, Wanted, counterparts, found, magnitude};
+pub(crate) use self::evidence::{AlignmentRequest, EarlierView, counterparts, find, magnitude};
 pub(crate) use self::search::{Vote, common_end};
 
 /// The paths of the documents of two repositories, each list ascending.

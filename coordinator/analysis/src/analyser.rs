@@ -4,53 +4,38 @@
 //! analysis. A file that turns out damaged is made again from its inputs: runs from segments, all else by
 //! analysing again. The result is the same whatever had to be done again.
 
-use std::cmp::Reverse;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use cognate_durable::whole::{PUBLIC_FOLDER, TEMPORARY_EXTENSION, make_folder};
-use cognate_fingerprint::MethodId;
 use cognate_proto::name::ScanId;
-use cognate_proto::options::{Engine, Precision};
-use cognate_proto::selection::Selection;
-use cognate_similarity::frame::FrameRow;
-use cognate_similarity::{Analysis, Clustering, Error as EngineError, LinkFile, RunShards};
+use cognate_similarity::Error as EngineError;
 
-use crate::alignment::{self, Alignment, Before, EachLink, Wanted};
-use crate::checkpoint::{self, Checkpoint};
-use crate::clusters::{self, Links};
 use crate::compare::Task;
 use crate::error::Error;
-use crate::findings::Followed;
-use crate::fine::{FineFigures, FineFiles, FineFound, FineRound, FineSource};
-use crate::freeze::{Beside, Frozen, Why};
-use crate::layered::Layered;
-use crate::measure::{Measures, engine_thresholds};
-use crate::published::Checked;
+use crate::fine::FineSource;
+use crate::layer_result::LayerResult;
+use crate::published::IntactResults;
 use crate::result;
 use crate::spark::Spark;
-use crate::spec::{AnalysisPhase, Layer, ScanJob};
+use crate::spec::{AnalysisPhase, ScanJob};
 use crate::subject::Subject;
-use crate::threads::{next_to_sites, side_by_side};
-use crate::verify::Verified;
 use cognate_storage::clock::{Clock, seconds};
 use cognate_storage::indexes::Indexes;
 use cognate_storage::journal::{Event, ScanEvent, What};
-use cognate_storage::store::{IndexId, LayerRow, ScanRow, ScanStep, Store};
+use cognate_storage::store::{IndexId, LayerRow, ScanRow, Store};
 use cognate_storage::template::{self, Ignored};
 
-/// Number of earlier scans whose fine chunks are looked through.
-const EARLIER_MAX: usize = 4;
 /// Number of repairs of damage before it is reported.
 const REPAIRS_MAX: u32 = 3;
 
 /// Files of earlier steps and scans that may be used.
 #[derive(Clone, Copy)]
-struct Trust {
+pub(crate) struct Trust {
     /// The files of this scan.
-    own: bool,
-    /// Those of the scan before it.
-    base: bool,
+    pub(crate) own: bool,
+    /// Those of the scan with which it begins.
+    pub(crate) base: bool,
 }
 
 /// Analyses frozen scans over the indexes of a store.
@@ -64,13 +49,13 @@ pub struct Analyser {
     /// The clock for the times of scans.
     pub clock: Clock,
     /// The results that were found unchanged.
-    pub checked: Checked,
+    pub checked: IntactResults,
     /// The clusters elsewhere that may group postings.
     pub spark: Spark,
 }
 
 /// A result file that was written and that no row refers to yet.
-pub struct Written {
+pub struct UnpublishedResult {
     /// The file.
     pub path: PathBuf,
     /// The end of the analysis, in seconds since 1970.
@@ -142,20 +127,25 @@ impl Analyser {
     ///
     /// # Errors
     /// Fails if the scan is cancelled, the state cannot be read or written, or damage comes back after a repair.
-    pub fn analyse(&self, scan: &ScanJob, row: &mut ScanRow, source: &dyn FineSource) -> Result<Written, Error> {
+    pub fn analyse(
+        &self,
+        scan: &ScanJob,
+        row: &mut ScanRow,
+        source: &dyn FineSource,
+    ) -> Result<UnpublishedResult, Error> {
         let folder = self.scan_folder(scan.id);
         let mut trust = Trust { own: true, base: true };
         for _ in 0..REPAIRS_MAX {
-            match self.attempt(scan, row, &folder, (trust, source)) {
-                Err(Error::Engine(error)) => self.mend(row, &folder, error, &mut trust)?,
+            match self.attempt(scan, row, source, trust) {
+                Err(Error::Engine(error)) => self.repair(row, &folder, error, &mut trust)?,
                 done => return done,
             }
         }
-        self.attempt(scan, row, &folder, (trust, source))
+        self.attempt(scan, row, source, trust)
     }
 
     /// Removes a damaged file so that it is not used again; returns any other error.
-    fn mend(&self, row: &ScanRow, folder: &Path, error: EngineError, trust: &mut Trust) -> Result<(), Error> {
+    fn repair(&self, row: &ScanRow, folder: &Path, error: EngineError, trust: &mut Trust) -> Result<(), Error> {
         let path = match &error {
             EngineError::Corrupt { path, .. } => path.clone(),
             // A file of the checkpoint that is gone is as good as damaged.
@@ -181,195 +171,18 @@ impl Analyser {
         &self,
         scan: &ScanJob,
         row: &mut ScanRow,
-        folder: &Path,
-        (trust, source): (Trust, &dyn FineSource),
-    ) -> Result<Written, Error> {
-        let at = |phase, done, total| {
-            (scan.progress)(phase, done, total);
-        };
+        source: &dyn FineSource,
+        trust: Trust,
+    ) -> Result<UnpublishedResult, Error> {
+        let folder = self.scan_folder(scan.id);
         match scan.spec.in_process {
-            true => std::fs::create_dir_all(folder),
-            false => make_folder(folder, PUBLIC_FOLDER),
+            true => std::fs::create_dir_all(&folder),
+            false => make_folder(&folder, PUBLIC_FOLDER),
         }
-        .map_err(Error::state(folder))?;
-        // One layer after the other: each has the working memory for itself.
-        let mut layers: Vec<Layered> = Vec::new();
-        for layer in 0..scan.spec.layers.len() {
-            at(AnalysisPhase::Freezing, 0, 0);
-            let found = self.layer(scan, (row, layer), folder, (trust, source), layers.first())?;
-            layers.push(found);
-        }
-        at(AnalysisPhase::Publishing, 0, 0);
-        self.write_result(scan, row, &layers, folder)
-    }
-
-    /// Freezes and analyses a layer, as far as that is not done.
-    fn layer(
-        &self,
-        scan: &ScanJob,
-        (row, layer): (&mut ScanRow, usize),
-        folder: &Path,
-        (trust, source): (Trust, &dyn FineSource),
-        earlier: Option<&Layered>,
-    ) -> Result<Layered, Error> {
-        let selection = Selection::new(scan.spec.options.selection()).map_err(|e| Error::Invalid(e.to_string()))?;
-        let Layer { method, thresholds, .. } = &scan.spec.layers[layer];
-        let beside = match earlier {
-            Some(before) => Beside::Bytes(&before.frozen),
-            None => scan.spec.layers.get(1).map_or(Beside::Nothing, |text| Beside::Text(1, text.method.view())),
-        };
-        let mut frozen = Frozen::build(&self.indexes, (row, layer), method, &selection, beside)?;
-        let ignored = self.frozen_templates(row, layer)?;
-        frozen.set_aside(ignored.tags.clone(), Why::Template)?;
-        frozen.set_controls(&scan.spec.options.control)?;
-        self.set_crowds_aside(scan, layer, &mut frozen)?;
-        let (documents, contents) = (frozen.documents.len(), frozen.contents.len());
-        tracing::info!(scan = %scan.id, view = %method.view(), documents, contents, "frozen");
-        let subject = Subject::of(&frozen, scan.spec.options.across_only);
-        // An analysis that compares pair by pair is not continued.
-        let kind = match method.capabilities().fixed_size {
-            false => checkpoint::kind(row, layer, thresholds, scan.spec.options.across_only),
-            true => Vec::new(),
-        };
-        let own = Checkpoint::new(folder, layer, checkpoint::binding(&subject, &kind));
-        let before = row.layer(layer);
-        row.set_layer(layer, LayerRow { kind, ..before });
-        let align = |subject: &Subject<'_>, each_link: EachLink<'_>, measures: &Measures| -> Result<Alignment, Error> {
-            let before = earlier
-                .map(|layer| Before { frozen: &layer.frozen, votes: layer.findings.partners.votes(&layer.frozen) });
-            alignment::found(subject, (each_link, measures), &wanted_alignment(scan, subject.frozen)?, before)
-        };
-        let (mut fine, mut exact, mut sample_round) = (None, None, None);
-        let (analysis, links, measures) = if method.capabilities().fixed_size {
-            let verified = self.look(scan, (row, layer), &subject)?;
-            let (links, measures) = (Links::of(&verified), Measures::of_verified(verified));
-            (clusters::of_links(&frozen, &links, &measures, scan.spec.options.greedy)?, links, measures)
-        } else {
-            let recorded = row.step() == ScanStep::Analysed && row.layer(layer).binding == own.binding() && trust.own;
-            let (mut analysis, coarse) = match recorded {
-                true => (own.analysis()?, own.links()?),
-                false => self.compare(scan, (row, layer), &subject, &own, trust)?,
-            };
-            let measures = Measures::of_weights(method);
-            let links = if scan.spec.precision(layer) == Some(Precision::Fine) {
-                let round = self.fine_round(scan, (row, layer), (folder, source), ignored.rows)?;
-                let alignment = align(&subject, &|visit| Ok(coarse.for_each(visit)?), &measures)?;
-                let (links, found, sample) = self.task(scan, layer, &subject, |task| {
-                    task.fine_links(&coarse, &alignment, &own, &round, &mut analysis)
-                })?;
-                frozen.leave_out(&found.template_bytes);
-                (fine, exact) = (Some(found), Some(sample));
-                Links::File(links)
-            } else {
-                // Sites find contents in what they sent of complete repositories, and a refinement is an index of its own.
-                if scan.spec.precision(layer).is_some()
-                    && scan.spec.options.refine.is_none()
-                    && row.method_id(layer).is_some()
-                {
-                    sample_round = Some(self.fine_round(scan, (row, layer), (folder, source), ignored.rows)?);
-                }
-                Links::File(coarse)
-            };
-            let clustering = if scan.spec.options.greedy { Clustering::Greedy } else { Clustering::Connected };
-            let is_clustered = fine.is_none() && clustering == Clustering::Connected;
-            let analysis = match is_clustered {
-                true => analysis,
-                false => clusters::clustered(analysis, (&frozen, &links, &measures), clustering)?,
-            };
-            (analysis, links, measures)
-        };
-        tracing::info!(scan = %scan.id, view = %method.view(), clusters = analysis.clusters.len(), "analysed");
-        let subject = Subject::of(&frozen, scan.spec.options.across_only);
-        let follow = || -> Result<_, Error> {
-            let alignment = align(&subject, &|visit| links.for_each(visit), &measures)?;
-            let outside = fine.as_ref().map_or(&[][..], |found: &FineFound| &found.figures.outside);
-            let followed =
-                Followed::of(&subject, &analysis, (&links, outside), &measures, &alignment, scan.spec.threads)?;
-            Ok((alignment, followed))
-        };
-        // Only people read how exact figures are, and what is said about frames: nothing else waits for it.
-        let ((alignment, followed), frames) = match (&links, &sample_round) {
-            (Links::File(coarse), Some(round)) => {
-                let align = || align(&subject, &|visit| Ok(coarse.for_each(visit)?), &measures);
-                let count = || self.task(scan, layer, &subject, |task| task.coarse_exact(coarse, align, round));
-                let (counted, followed) = next_to_sites((scan.spec.in_process, scan.spec.threads), count, follow)?;
-                exact = Some(counted);
-                (followed, None)
-            }
-            _ => {
-                let describe =
-                    |found| self.task(scan, layer, &subject, |task| task.described_frames(found, &analysis.clusters));
-                let describe = || fine.as_ref().map(describe).transpose();
-                let (followed, frames) = side_by_side(scan.spec.threads, follow, describe);
-                (followed?, frames?)
-            }
-        };
-        let findings = followed.with(subject, analysis, measures, alignment);
-        let figures = fine.map(|found| FineFigures { frames: frames.unwrap_or_default(), ..found.figures });
-        // The postings are not needed any more.
-        frozen.shards = RunShards::new(Vec::new());
-        Ok(Layered { frozen, findings, fine: figures, exact })
-    }
-
-    /// The files and sites of the fine chunks of a layer.
-    fn fine_round<'a>(
-        &self,
-        scan: &ScanJob,
-        (row, layer): (&ScanRow, usize),
-        (folder, source): (&Path, &'a dyn FineSource),
-        template_rows: Vec<FrameRow>,
-    ) -> Result<FineRound<'a>, Error> {
-        let method_id = row.method_id(layer).ok_or_else(|| Error::Refused("a scan without a method".to_owned()))?;
-        if scan.spec.in_process {
-            let files = || FineFiles::in_process(folder, &self.folder, layer, method_id);
-            let earlier = vec![files()];
-            let files = files();
-            return Ok(FineRound {
-                source,
-                method_id,
-                files,
-                template_rows,
-                earlier,
-                keeps_earlier: true,
-                durable: false,
-            });
-        }
-        let (files, earlier) = (FineFiles::new(folder, layer), self.earlier_fine_chunks(scan.id, method_id)?);
-        Ok(FineRound { source, method_id, files, template_rows, earlier, keeps_earlier: false, durable: true })
-    }
-
-    /// The answers that the latest published scans under a method had from sites, whatever else they were about: a scan of each kind
-    /// keeps its own.
-    pub(crate) fn earlier_fine_chunks(&self, id: ScanId, method_id: MethodId) -> Result<Vec<FineFiles>, Error> {
-        let scans = self.store.scans()?.into_iter();
-        let published = scans.filter(|(other, row)| *other != id && row.step() == ScanStep::Published);
-        let layers = published.flat_map(|(other, row)| {
-            let of_method = (0..row.layer_count()).filter(|layer| row.method_id(*layer) == Some(method_id));
-            of_method.map(|layer| (row.number, FineFiles::new(&self.scan_folder(other), layer))).collect::<Vec<_>>()
-        });
-        let mut earlier: Vec<(u64, FineFiles)> = layers.filter(|(_, files)| files.has_any()).collect();
-        earlier.sort_unstable_by_key(|(number, _)| Reverse(*number));
-        earlier.truncate(EARLIER_MAX);
-        Ok(earlier.into_iter().map(|(_, files)| files).collect())
-    }
-
-    /// Finds the links of a layer whose method needs to look at pairs one by one.
-    fn look(
-        &self,
-        scan: &ScanJob,
-        (row, layer): (&ScanRow, usize),
-        subject: &Subject<'_>,
-    ) -> Result<Vec<Verified>, Error> {
-        let method = &scan.spec.layers[layer].method;
-        if !method.capabilities().only_proposes() {
-            return self.task(scan, layer, subject, |task| task.estimated(method, &task.candidates(method)?));
-        }
-        // If nothing was proposed, nothing was read again.
-        let Some(second) = self.second(scan, (row, layer), subject.frozen)? else { return Ok(Vec::new()) };
-        let of_second = Subject::of(&second.frozen, scan.spec.options.across_only);
-        self.task(scan, layer, subject, |task| {
-            self.task(scan, layer, &of_second, |again| task.verified(again, &second.numbers))
-        })
+        .map_err(Error::state(&folder))?;
+        let layers = self.layers(scan, row, source, trust)?;
+        (scan.progress)(AnalysisPhase::Publishing, 0, 0);
+        self.write_result(scan, row, &layers, &folder)
     }
 
     /// Does a part of the analysis of a layer.
@@ -399,50 +212,19 @@ impl Analyser {
         done
     }
 
-    /// The step from frozen to analysed, for one layer.
-    fn compare(
+    fn write_result(
         &self,
         scan: &ScanJob,
-        (row, layer): (&mut ScanRow, usize),
-        subject: &Subject<'_>,
-        own: &Checkpoint,
-        trust: Trust,
-    ) -> Result<(Analysis, LinkFile), Error> {
-        let spill_dir = self.scan_folder(scan.id).join("spill");
-        let durable = !scan.spec.in_process;
-        let (place, layers) = (layer as u64, scan.spec.layers.len() as u64);
-        let report = |done, total| {
-            (scan.progress)(AnalysisPhase::Comparing, place * total + done, layers * total);
-        };
-        let Layer { method, thresholds, .. } = &scan.spec.layers[layer];
-        let thresholds = engine_thresholds(method, *thresholds);
-        let spark = &self.spark;
-        let task = Task { subject, scan, layer, thresholds, spill_dir: &spill_dir, durable, progress: &report, spark };
-        // The cluster groups all postings, those of an earlier scan too: whoever asks for a cluster wants it to do the work.
-        let is_native = scan.spec.options.engine == Engine::Native;
-        let base = if durable && trust.base && is_native { self.base(scan.id, row, layer)? } else { None };
-        let analysis = task.analyse(base.as_ref(), own)?;
-        let _ = std::fs::remove_dir(&spill_dir);
-        // A comparison within one process is not gone on with, and no later one begins with it.
-        if durable {
-            own.write(subject, &analysis)?;
-            cognate_storage::failpoint!("scan.before_analysed");
-            row.step = ScanStep::Analysed.into();
-            let before = row.layer(layer);
-            row.set_layer(layer, LayerRow { binding: own.binding().to_vec(), ..before });
-            self.record(scan.id, row)?;
-            cognate_storage::failpoint!("scan.after_analysed");
-        }
-        Ok((analysis, own.links()?))
-    }
-
-    fn write_result(&self, scan: &ScanJob, row: &ScanRow, layers: &[Layered], folder: &Path) -> Result<Written, Error> {
+        row: &ScanRow,
+        layers: &[LayerResult],
+        folder: &Path,
+    ) -> Result<UnpublishedResult, Error> {
         let path = folder.join(RESULT_FILE);
         let finished = seconds((self.clock)());
         let durable = !scan.spec.in_process;
         let spoken = result::layers_with_documents(scan, layers);
         result::write(&path, &result::Publication { scan, row, finished, layers: spoken, synced: layers, durable })?;
-        Ok(Written { path, finished })
+        Ok(UnpublishedResult { path, finished })
     }
 
     /// Removes what a scan that goes on has begun to write and not finished.
@@ -463,74 +245,4 @@ impl Analyser {
         }
         Ok(())
     }
-
-    /// Output of the latest published scan for a layer of the same kind, if it still exists.
-    fn base(&self, id: ScanId, row: &ScanRow, layer: usize) -> Result<Option<Checkpoint>, Error> {
-        let Some((base, place, found)) = self.latest_alike(id, row, layer)? else { return Ok(None) };
-        let Ok(binding) = found.layer(place).binding.as_slice().try_into() else { return Ok(None) };
-        let checkpoint = Checkpoint::new(&self.scan_folder(base), place, binding);
-        match checkpoint.links() {
-            Ok(_) => {
-                tracing::info!(scan = %id, %base, "it begins with what an earlier scan found");
-                Ok(Some(checkpoint))
-            }
-            Err(error) => {
-                tracing::info!(scan = %id, %base, %error, "what an earlier scan found is not used");
-                Ok(None)
-            }
-        }
-    }
-
-    /// The latest published scan with a layer of the same kind, and the number of that layer.
-    fn latest_alike(&self, id: ScanId, row: &ScanRow, layer: usize) -> Result<Option<(ScanId, usize, ScanRow)>, Error> {
-        let kind = row.layer(layer).kind;
-        let scans = self.store.scans()?.into_iter().filter(|(other, _)| *other != id);
-        let alike = scans.filter_map(|(other, found)| Some((other, alike(&found, &kind)?, found)));
-        Ok(alike.max_by_key(|(.., row)| row.number))
-    }
-
-    /// Of the layers of a kind, only the latest keeps what the next one begins with.
-    pub fn keep_latest(&self, scan: &ScanJob, row: &ScanRow) -> Result<(), Error> {
-        let own = self.scan_folder(scan.id);
-        let scans = if scan.spec.in_process { Vec::new() } else { self.store.scans()? };
-        for layer in 0..scan.spec.layers.len() {
-            if scan.spec.in_process {
-                checkpoint::remove(&own, layer)?;
-            }
-            FineFiles::new(&own, layer).remove_links();
-            let kind = row.layer(layer).kind;
-            for (other, found) in scans.iter().filter(|(other, _)| *other != scan.id) {
-                match alike(found, &kind) {
-                    None => {}
-                    Some(place) if found.number < row.number => {
-                        checkpoint::remove(&self.scan_folder(*other), place)?;
-                        FineFiles::new(&self.scan_folder(*other), place).remove();
-                    }
-                    Some(_) => {
-                        checkpoint::remove(&own, layer)?;
-                        FineFiles::new(&own, layer).remove();
-                    }
-                }
-            }
-        }
-        Ok(())
-    }
-}
-
-/// Number of the layer of a published scan that is of a kind.
-fn alike(found: &ScanRow, kind: &[u8]) -> Option<usize> {
-    let is_alike = |layer: &usize| !kind.is_empty() && found.layer(*layer).kind == kind;
-    (0..found.layer_count()).find(is_alike).filter(|_| found.step() == ScanStep::Published)
-}
-
-/// The alignment that a scan wants, with the first repository first.
-fn wanted_alignment(scan: &ScanJob, frozen: &Frozen) -> Result<Wanted, Error> {
-    let options = &scan.spec.options;
-    let mut given = options.aligned_folders().map_err(|error| Error::Invalid(error.to_string()))?;
-    let first = frozen.roots.first().map(|root| (&root.site, &root.repository));
-    // Repositories are frozen in the order of their names.
-    if options.repositories.first().map(|(site, repository)| (site, repository)) != first {
-        given.iter_mut().for_each(|folders| folders.swap(0, 1));
-    }
-    Ok(Wanted { given, search: !options.no_align })
 }

@@ -8,9 +8,9 @@ use cognate_similarity::{
 };
 
 use crate::error::Error;
-use crate::freeze::Frozen;
+use crate::freeze::FrozenSet;
 use crate::measure::Measures;
-use crate::verify::Verified;
+use crate::verify::VerifiedPair;
 
 /// The links of an analysis, by (a, b).
 pub(crate) enum Links {
@@ -33,7 +33,7 @@ impl Links {
     }
 
     /// Verified links; their shared bytes are next to them.
-    pub(crate) fn of(verified: &[Verified]) -> Links {
+    pub(crate) fn of(verified: &[VerifiedPair]) -> Links {
         Links::Held(verified.iter().map(|one| Link { a: one.a, b: one.b, shared_bytes: 0 }).collect())
     }
 }
@@ -52,17 +52,17 @@ pub(crate) fn collect(all: &Mutex<Vec<Link>>, new: &[Link], memory_budget_bytes:
     Ok(())
 }
 
-/// Clusters of verified links.
-pub(crate) fn of_links(frozen: &Frozen, links: &Links, measures: &Measures, greedy: bool) -> Result<Analysis, Error> {
-    let (clusters, overlap, omitted) = (Vec::new(), Vec::new(), OmittedLinks::default());
-    let analysis = Analysis { clusters, overlap, omitted, stats: Stats::default() };
-    clustered(analysis, (frozen, links, measures), if greedy { Clustering::Greedy } else { Clustering::Connected })
+/// An analysis of pairs that the engine did not compare.
+pub(crate) fn without() -> Analysis {
+    Analysis { clusters: Vec::new(), overlap: Vec::new(), omitted: OmittedLinks::default(), stats: Stats::default() }
 }
 
 /// An analysis with other clusters. All links that it reports are in memory meanwhile; clusters that omit links keep their figures.
 pub(crate) fn clustered(
     analysis: Analysis,
-    (frozen, links, measures): (&Frozen, &Links, &Measures),
+    frozen: &FrozenSet,
+    links: &Links,
+    measures: &Measures,
     clustering: Clustering,
 ) -> Result<Analysis, Error> {
     let mut all = Vec::new();

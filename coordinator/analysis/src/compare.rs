@@ -12,11 +12,11 @@ use cognate_similarity::{
 
 use crate::checkpoint::Checkpoint;
 use crate::error::Error;
-use crate::spark::{Done, Spark};
+use crate::spark::{Spark, SparkOutcome};
 use crate::spec::ScanJob;
 use crate::subject::Subject;
 
-/// If more than one content in so many has come, gone or changed, an analysis from nothing costs no more.
+/// Contents for each one that has come, gone or changed: if more have, an analysis from nothing costs no more.
 const CHANGED_SHARE: usize = 4;
 
 /// An analysis to carry out.
@@ -58,15 +58,15 @@ impl Task<'_> {
 
     /// Takes what the workers of a cluster found, or compares what it leaves of the postings.
     fn everything_elsewhere(&self, binding: &Binding, links: &mut LinkWriter) -> Result<Analysis, Error> {
-        match self.spark.analyse(self.scan, self.subject, (binding, &self.thresholds))? {
-            Done::Joined(joined) => {
+        match self.spark.analyse(self.scan, self.subject, binding, &self.thresholds)? {
+            SparkOutcome::Joined(joined) => {
                 let mut found = joined.links.read()?;
                 while let Some(some) = found.next_links()? {
                     links.push(some)?;
                 }
                 Ok(joined.analysis)
             }
-            Done::Grouped(grouped) => {
+            SparkOutcome::Grouped(grouped) => {
                 let mut analysis = self.everything(&grouped.shards, links)?;
                 analysis.stats.postings = grouped.postings;
                 Ok(analysis)

@@ -2,7 +2,7 @@
 
 use cognate_similarity::ContentIndex;
 
-use crate::freeze::Frozen;
+use crate::freeze::FrozenSet;
 
 /// The documents of every content.
 pub(crate) struct Copies {
@@ -11,7 +11,7 @@ pub(crate) struct Copies {
 }
 
 impl Copies {
-    pub(crate) fn of(frozen: &Frozen) -> Copies {
+    pub(crate) fn of(frozen: &FrozenSet) -> Copies {
         let mut starts = vec![0_u32; frozen.contents.len() + 1];
         for document in &frozen.documents {
             starts[document.content.0 as usize + 1] += 1;

@@ -7,7 +7,7 @@ use std::collections::HashMap;
 
 use cognate_similarity::{Level, Link, OverlapLevel};
 
-use crate::measured::Measured;
+use crate::link_figures::LinkFigures;
 use crate::ratio::Fraction;
 use crate::subject::Subject;
 
@@ -23,7 +23,7 @@ pub(crate) enum Coverage {
 }
 
 /// Bytes of each label that each other label also has, row by row.
-pub(crate) struct Covered {
+pub(crate) struct LabelOverlap {
     /// Every copy counted.
     pub(crate) shared_bytes: Vec<u64>,
     /// The same of templates.
@@ -33,19 +33,19 @@ pub(crate) struct Covered {
 }
 
 /// Of each content, how much of it the closest relative under each label has.
-pub(crate) struct Closest<'a> {
+pub(crate) struct ClosestRelatives<'a> {
     subject: &'a Subject<'a>,
     level: &'a Level,
     coverage: Coverage,
     shared_bytes: HashMap<(u32, u16), u64>,
 }
 
-impl<'a> Closest<'a> {
-    pub(crate) fn new(subject: &'a Subject<'a>, level: &'a Level, coverage: Coverage) -> Closest<'a> {
-        Closest { subject, level, coverage, shared_bytes: HashMap::new() }
+impl<'a> ClosestRelatives<'a> {
+    pub(crate) fn new(subject: &'a Subject<'a>, level: &'a Level, coverage: Coverage) -> ClosestRelatives<'a> {
+        ClosestRelatives { subject, level, coverage, shared_bytes: HashMap::new() }
     }
 
-    pub(crate) fn link(&mut self, link: &Link, measured: &Measured) {
+    pub(crate) fn link(&mut self, link: &Link, measured: &LinkFigures) {
         if self.coverage != Coverage::Links {
             return;
         }
@@ -65,14 +65,14 @@ impl<'a> Closest<'a> {
     }
 
     /// Bytes that labels have in common, if the engine counted this.
-    pub(crate) fn covered(&self, counted: Option<&OverlapLevel>) -> Covered {
+    pub(crate) fn covered(&self, counted: Option<&OverlapLevel>) -> LabelOverlap {
         let Some(counted) = counted else { return self.of_relatives() };
         let count = self.level.label_count;
         let cells = |bytes: &dyn Fn(u16, u16) -> u64| -> Vec<u64> {
             (0..count).flat_map(|a| (0..count).map(move |b| (a, b))).map(|(a, b)| bytes(a, b)).collect()
         };
         match self.coverage {
-            Coverage::Chunks => Covered {
+            Coverage::Chunks => LabelOverlap {
                 shared_bytes: cells(&|a, b| counted.shared_bytes(a, b)),
                 template_bytes: cells(&|a, b| counted.template_bytes(a, b)),
                 shared_once_bytes: cells(&|a, b| counted.shared_once_bytes(a, b)),
@@ -83,7 +83,7 @@ impl<'a> Closest<'a> {
                     let (bytes, weight) = totals[usize::from(a)];
                     Fraction { part: features, whole: weight }.of_bytes(bytes)
                 };
-                Covered {
+                LabelOverlap {
                     shared_bytes: cells(&|a, b| bytes(a, counted.shared_bytes(a, b))),
                     template_bytes: cells(&|_, _| 0),
                     shared_once_bytes: cells(&|a, b| bytes(a, counted.shared_once_bytes(a, b))),
@@ -108,10 +108,10 @@ impl<'a> Closest<'a> {
     }
 
     /// Of each document, all of it where another label holds a copy, else what its closest relative there has.
-    fn of_relatives(&self) -> Covered {
+    fn of_relatives(&self) -> LabelOverlap {
         let count = usize::from(self.level.label_count);
         let none = || vec![0_u64; count * count];
-        let mut covered = Covered { shared_bytes: none(), template_bytes: none(), shared_once_bytes: none() };
+        let mut covered = LabelOverlap { shared_bytes: none(), template_bytes: none(), shared_once_bytes: none() };
         let mut copies = vec![0_u64; count];
         for (content, frozen) in (0u32..).zip(&self.subject.frozen.contents) {
             copies.fill(0);

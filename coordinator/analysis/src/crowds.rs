@@ -4,7 +4,7 @@ use cognate_similarity::{Monitor, Progress, crowded_tags};
 
 use crate::analyser::Analyser;
 use crate::error::Error;
-use crate::freeze::{Frozen, Why};
+use crate::freeze::{FrozenSet, IgnoreReason};
 use crate::spec::ScanJob;
 use crate::subject::Subject;
 
@@ -13,10 +13,7 @@ const ROUNDS_MAX: usize = 64;
 
 impl Analyser {
     /// Sets chunks aside until contents meet no more often than the scan allows.
-    pub(crate) fn set_crowds_aside(&self, scan: &ScanJob, layer: usize, frozen: &mut Frozen) -> Result<(), Error> {
-        if !scan.spec.layers[layer].method.capabilities().has_chunks() {
-            return Ok(());
-        }
+    pub(crate) fn set_crowds_aside(&self, scan: &ScanJob, layer: usize, frozen: &mut FrozenSet) -> Result<(), Error> {
         for _ in 0..ROUNDS_MAX {
             let subject = Subject::of(frozen, scan.spec.options.across_only);
             let tags = self.task(scan, layer, &subject, |task| {
@@ -33,7 +30,7 @@ impl Analyser {
                 tags = tags.len(),
                 "chunks that very many documents have are set aside: they would make more pairs than `scan_pairs`"
             );
-            frozen.set_aside(tags, Why::Crowd)?;
+            frozen.set_aside(tags, IgnoreReason::Crowd)?;
         }
         Err(Error::Refused(format!(
             "after {ROUNDS_MAX} rounds documents still meet by common chunks more often than `scan_pairs` allows ({}): raise it in the \

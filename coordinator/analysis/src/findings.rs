@@ -8,15 +8,15 @@ use std::num::NonZeroUsize;
 use cognate_similarity::{Analysis, Level, Link, OmittedOf, Relation};
 
 use crate::alignment::Alignment;
+use crate::cluster_joins::{ClusterJoins, Join};
 use crate::clusters::Links;
 use crate::copies::Copies;
-use crate::coverage::Closest;
+use crate::coverage::ClosestRelatives;
 use crate::error::Error;
 use crate::fine::OutsideLink;
 use crate::folders::{FolderPair, Partners, PartnersSoFar};
-use crate::freeze::{Frozen, FrozenContent};
+use crate::freeze::{FrozenContent, FrozenSet};
 use crate::histogram::{Counter, Histogram};
-use crate::joined::{Join, Joined};
 use crate::measure::Measures;
 use crate::subject::{Subject, index};
 use crate::threads::side_by_side;
@@ -82,7 +82,7 @@ pub(crate) struct Findings {
     pub(crate) analysis: Analysis,
     /// Per cluster, what joins its members.
     pub(crate) joins: Vec<Join>,
-    /// Per content, the documents that have it: places in `Frozen::documents`, packed in content order.
+    /// Per content, the documents that have it: places in `FrozenSet::documents`, packed in content order.
     pub(crate) copies: Copies,
     /// Per content, whether its copies form an identical set that counts.
     pub(crate) identical: Vec<bool>,
@@ -99,8 +99,19 @@ pub(crate) struct Findings {
     pub(crate) measures: Measures,
 }
 
+/// The outcome of a comparison, from which findings follow.
+#[derive(Clone, Copy)]
+pub(crate) struct LinkEvidence<'a> {
+    pub(crate) analysis: &'a Analysis,
+    pub(crate) links: &'a Links,
+    /// The links of which a frame is part.
+    pub(crate) outside: &'a [OutsideLink],
+    pub(crate) measures: &'a Measures,
+    pub(crate) alignment: &'a Alignment,
+}
+
 /// The findings that follow from the links.
-pub(crate) struct Followed {
+pub(crate) struct LinkFindings {
     joins: Vec<Join>,
     identical: Vec<bool>,
     status: Vec<Status>,
@@ -111,17 +122,14 @@ pub(crate) struct Followed {
     histogram: Histogram,
 }
 
-impl Followed {
-    /// Follows the links of an analysis, some of which have frames, and what it says of those that it does not report. What documents are to each
-    /// other and what places and clusters have in common are found at the same time.
+impl LinkFindings {
+    /// Reads the links once for what documents are to each other, and once for what places and clusters have in common, at the same time.
     pub(crate) fn of(
         subject: &Subject<'_>,
-        analysis: &Analysis,
-        (links, outside): (&Links, &[OutsideLink]),
-        measures: &Measures,
-        alignment: &Alignment,
+        evidence: &LinkEvidence<'_>,
         threads: NonZeroUsize,
-    ) -> Result<Followed, Error> {
+    ) -> Result<LinkFindings, Error> {
+        let LinkEvidence { analysis, links, outside, measures, alignment } = *evidence;
         let frozen = subject.frozen;
         let identical = subject.identical();
         let of_documents = || {
@@ -136,11 +144,11 @@ impl Followed {
             Ok::<_, Error>((status, crate::folders::pairs(frozen, &partners), partners))
         };
         let of_places = || {
-            let mut reached = subject.levels.each_ref().map(|level| Reached::new(subject, level));
+            let mut reached = subject.levels.each_ref().map(|level| LabelReach::new(subject, level));
             let coverage = measures.coverage();
-            let mut closest = subject.levels.each_ref().map(|level| Closest::new(subject, level, coverage));
+            let mut closest = subject.levels.each_ref().map(|level| ClosestRelatives::new(subject, level, coverage));
             let mut counter = Counter::new(subject);
-            let mut joined = Joined::new(frozen.contents.len(), (&analysis.clusters, outside), &subject.copies);
+            let mut joined = ClusterJoins::new(frozen.contents.len(), &analysis.clusters, outside, &subject.copies);
             links.for_each(|link| {
                 let measured = measures.of(&frozen.contents, link);
                 reached.iter_mut().flatten().for_each(|reached| reached.link(link));
@@ -152,13 +160,13 @@ impl Followed {
             for reached in reached.iter_mut().flatten() {
                 analysis.omitted.of.iter().for_each(|one| reached.omitted(one));
             }
-            let only_here = reached.iter().flatten().last().map(Reached::only_here).unwrap_or_default();
+            let only_here = reached.iter().flatten().last().map(LabelReach::only_here).unwrap_or_default();
             let joins = joined.finish(&frozen.contents, measures);
-            Ok::<_, Error>((overlap(subject, analysis, (reached, closest)), only_here, joins, counter.finish()))
+            Ok::<_, Error>((overlap(subject, analysis, reached, closest), only_here, joins, counter.finish()))
         };
         let (of_documents, of_places) = side_by_side(threads, of_documents, of_places);
         let ((status, folders, partners), (overlap, only_here, joins, histogram)) = (of_documents?, of_places?);
-        Ok(Followed { joins, identical, status, overlap, only_here, partners, folders, histogram })
+        Ok(LinkFindings { joins, identical, status, overlap, only_here, partners, folders, histogram })
     }
 
     /// Adds the data that they follow from.
@@ -169,7 +177,7 @@ impl Followed {
         measures: Measures,
         alignment: Alignment,
     ) -> Findings {
-        let Followed { joins, identical, status, overlap, only_here, partners, folders, histogram } = self;
+        let LinkFindings { joins, identical, status, overlap, only_here, partners, folders, histogram } = self;
         Findings {
             analysis,
             joins,
@@ -188,7 +196,7 @@ impl Followed {
 }
 
 /// Statuses of documents without their links.
-fn statuses(frozen: &Frozen, identical: &[bool]) -> Vec<Status> {
+fn statuses(frozen: &FrozenSet, identical: &[bool]) -> Vec<Status> {
     let contents = frozen.contents.iter().zip(identical);
     contents
         .map(|(content, identical)| match (content.size_bytes, content.payload_bytes, identical) {
@@ -220,7 +228,7 @@ fn mark(status: &mut [Status], link: &Link, relation: Relation) {
 }
 
 /// Under which labels each content is held, and under which others are held that are linked with it: a bit for each.
-struct Reached<'a> {
+struct LabelReach<'a> {
     subject: &'a Subject<'a>,
     level: &'a Level,
     words: usize,
@@ -228,9 +236,9 @@ struct Reached<'a> {
     linked: Vec<u64>,
 }
 
-impl<'a> Reached<'a> {
+impl<'a> LabelReach<'a> {
     /// Nothing where there is but one label.
-    fn new(subject: &'a Subject<'a>, level: &'a Level) -> Option<Reached<'a>> {
+    fn new(subject: &'a Subject<'a>, level: &'a Level) -> Option<LabelReach<'a>> {
         if level.label_count < 2 {
             return None;
         }
@@ -240,7 +248,7 @@ impl<'a> Reached<'a> {
             let label = usize::from(level.labels[usize::from(document.root)]);
             held[document.content.0 as usize * words + label / 64] |= 1 << (label % 64);
         }
-        Some(Reached { subject, level, words, linked: vec![0; held.len()], held })
+        Some(LabelReach { subject, level, words, linked: vec![0; held.len()], held })
     }
 
     fn link(&mut self, link: &Link) {
@@ -349,7 +357,8 @@ impl InCommon {
 fn overlap(
     subject: &Subject<'_>,
     analysis: &Analysis,
-    (reached, closest): ([Option<Reached<'_>>; 2], [Closest<'_>; 2]),
+    reached: [Option<LabelReach<'_>>; 2],
+    closest: [ClosestRelatives<'_>; 2],
 ) -> Vec<OverlapRow> {
     let roots = &subject.frozen.roots;
     let mut rows = Vec::new();

@@ -11,8 +11,8 @@ use cognate_similarity::{ContentIndex, Link, Relation};
 use foldhash::{HashMap, HashMapExt};
 
 use crate::alignment::{Alignment, Vote, common_end, counterparts, magnitude};
-use crate::freeze::Frozen;
-use crate::measured::{Measured, reversed};
+use crate::freeze::FrozenSet;
+use crate::link_figures::{LinkFigures, reversed};
 use crate::subject::Subject;
 
 /// Of more copies than this, the one at the same place is looked for before all of them are weighed.
@@ -71,7 +71,7 @@ impl Partners {
     }
 
     /// Partners of one name in two repositories as evidence for an alignment.
-    pub(crate) fn votes<'f>(&self, frozen: &'f Frozen) -> Vec<Vote<'f>> {
+    pub(crate) fn votes<'f>(&self, frozen: &'f FrozenSet) -> Vec<Vote<'f>> {
         let pairs = frozen.documents.iter().zip(&self.partners).filter_map(|(document, partner)| {
             let partner = (*partner)?;
             let other = &frozen.documents[partner.document as usize];
@@ -110,8 +110,8 @@ impl<'a> PartnersSoFar<'a> {
     }
 
     /// Takes in a link, with the relation of its contents.
-    pub(crate) fn link(&mut self, link: &Link, measured: &Measured) {
-        let Measured { shared_bytes: [of_a, of_b], relation, .. } = *measured;
+    pub(crate) fn link(&mut self, link: &Link, measured: &LinkFigures) {
+        let LinkFigures { shared_bytes: [of_a, of_b], relation, .. } = *measured;
         for (from, to, shared_bytes, relation) in
             [(link.a, link.b, of_a, relation), (link.b, link.a, of_b, reversed(relation))]
         {
@@ -247,7 +247,7 @@ impl Sums {
 }
 
 /// The folder pairs of all repositories, those with most bytes first.
-pub(crate) fn pairs(frozen: &Frozen, partners: &Partners) -> Vec<FolderPair> {
+pub(crate) fn pairs(frozen: &FrozenSet, partners: &Partners) -> Vec<FolderPair> {
     let totals = Totals::of(frozen);
     let mut sums = direct_sums(frozen, partners);
     merge_upwards(&mut sums, &totals);
@@ -261,7 +261,7 @@ pub(crate) fn pairs(frozen: &Frozen, partners: &Partners) -> Vec<FolderPair> {
 }
 
 /// Sums that each folder's own documents have in each folder of the other repository.
-fn direct_sums<'a>(frozen: &'a Frozen, partners: &Partners) -> HashMap<Pair<'a>, Sums> {
+fn direct_sums<'a>(frozen: &'a FrozenSet, partners: &Partners) -> HashMap<Pair<'a>, Sums> {
     let mut sums: HashMap<Pair<'a>, Sums> = HashMap::new();
     for (place, document) in frozen.documents.iter().enumerate() {
         let Some(partner) = partners.of_document(place) else { continue };
@@ -363,7 +363,7 @@ struct Totals<'a> {
 }
 
 impl<'a> Totals<'a> {
-    fn of(frozen: &'a Frozen) -> Totals<'a> {
+    fn of(frozen: &'a FrozenSet) -> Totals<'a> {
         let mut direct: HashMap<(u16, &[u8]), (u64, u64)> = HashMap::new();
         for document in frozen.documents.iter().filter(|document| !document.control) {
             let size_bytes = frozen.contents[document.content.0 as usize].size_bytes;
@@ -390,8 +390,9 @@ impl<'a> Totals<'a> {
     }
 
     /// True if a pair of parents holds no document that the pair below it does not.
-    fn same_documents(&self, (roots, paths): Pair<'_>, (_, up): Pair<'_>) -> bool {
-        (0..2).all(|side| self.below(roots[side], paths[side]) == self.below(roots[side], up[side]))
+    fn same_documents(&self, pair: Pair<'_>, above: Pair<'_>) -> bool {
+        let (roots, paths) = pair;
+        (0..2).all(|side| self.below(roots[side], paths[side]) == self.below(roots[side], above.1[side]))
     }
 }
 

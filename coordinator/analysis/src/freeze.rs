@@ -14,7 +14,7 @@ use cognate_proto::selection::{Facts, Selection, SelectionRule};
 use cognate_proto::v1::SyncSummary;
 use cognate_similarity::{ContentIndex, RunInput, RunShards};
 
-use self::gathering::{Gathered, Gathering, Ordinals};
+use self::gathering::{GatheredDocuments, Gathering, Ordinals};
 pub(crate) use self::paths::{PathPlace, Paths};
 use crate::error::Error;
 use crate::part::{Choice, Part};
@@ -24,7 +24,7 @@ use cognate_storage::store::{FrozenRow, IndexId, ScanRow};
 use cognate_storage::{Index, IndexedContent};
 
 /// All that is compared. Documents are ordered by (site, repository, path); contents by digest.
-pub(crate) struct Frozen {
+pub(crate) struct FrozenSet {
     pub(crate) roots: Vec<FrozenRoot>,
     pub(crate) documents: Vec<FrozenDocument>,
     /// The paths of `documents` and `bare`.
@@ -43,24 +43,24 @@ pub(crate) struct Frozen {
     pub(crate) messages: Vec<(u32, [u8; 16])>,
     pub(crate) shards: RunShards,
     /// The tags of templates that occur, ascending.
-    pub(crate) set_aside: Vec<SetAside>,
+    pub(crate) set_aside: Vec<IgnoredTag>,
     /// Of the contents with another digest than at their sites, that one ([`Versions`]).
     pub(crate) renamed: HashMap<ContentDigest, ContentDigest>,
 }
 
 /// A tag of a template, and where it occurs.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub(crate) struct SetAside {
+pub(crate) struct IgnoredTag {
     pub(crate) tag: Tag,
     /// Documents that have it, every copy counted.
     pub(crate) documents: u64,
     pub(crate) length_bytes: u32,
-    pub(crate) why: Why,
+    pub(crate) why: IgnoreReason,
 }
 
 /// The reason why a tag is ignored.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub(crate) enum Why {
+pub(crate) enum IgnoreReason {
     /// Somebody marked it.
     Template,
     /// It would make too many pairs.
@@ -164,16 +164,27 @@ impl FrozenContent {
 
 /// The other layer of a scan over bytes and text.
 #[derive(Clone, Copy)]
-pub(crate) enum Beside<'a> {
+pub(crate) enum OtherLayer<'a> {
     /// There is none.
-    Nothing,
-    /// What was frozen of the bytes of the same documents: this is the layer of text.
-    Bytes(&'a Frozen),
+    None,
+    /// The frozen set of the bytes of the same documents: this is the layer of text.
+    Bytes(&'a FrozenSet),
     /// The number of the layer of text, and its view: this is the one of bytes.
     Text(usize, View),
 }
 
-impl Frozen {
+/// The indexes of a layer of a frozen scan, and the documents of them that are compared.
+pub(crate) struct FreezeRequest<'a> {
+    pub(crate) indexes: &'a Indexes,
+    pub(crate) row: &'a ScanRow,
+    /// The number of the layer in the row.
+    pub(crate) layer: usize,
+    pub(crate) method: &'a Method,
+    pub(crate) selection: &'a Selection,
+    pub(crate) other_layer: OtherLayer<'a>,
+}
+
+impl FrozenSet {
     /// True if no document was found at all, read or not.
     pub(crate) fn is_empty(&self) -> bool {
         self.documents.is_empty() && self.bare.is_empty() && self.unread.is_empty()
@@ -219,19 +230,14 @@ impl Frozen {
     }
 
     /// Puts the indexes of a layer of a frozen scan together, one in memory at a time.
-    pub(crate) fn build(
-        indexes: &Indexes,
-        (row, layer): (&ScanRow, usize),
-        method: &Method,
-        selection: &Selection,
-        beside: Beside<'_>,
-    ) -> Result<Frozen, Error> {
+    pub(crate) fn build(request: &FreezeRequest<'_>) -> Result<FrozenSet, Error> {
+        let FreezeRequest { indexes, row, layer, method, selection, other_layer } = *request;
         let mut rows: Vec<&FrozenRow> = row.frozen_of(layer).collect();
         rows.sort_by(|a, b| (&a.site, &a.repository).cmp(&(&b.site, &b.repository)));
         let mut roots = roots(indexes, &rows)?;
-        let bytes = match beside {
-            Beside::Bytes(bytes) => Some(bytes.files()),
-            Beside::Nothing | Beside::Text(..) => None,
+        let bytes = match other_layer {
+            OtherLayer::Bytes(bytes) => Some(bytes.files()),
+            OtherLayer::None | OtherLayer::Text(..) => None,
         };
         let choice = Choice::new(method.view(), selection, bytes);
         let has_chunks = method.capabilities().has_chunks();
@@ -259,8 +265,8 @@ impl Frozen {
         for (root, contradicted) in roots.iter_mut().zip(&versions.contradicted) {
             root.contradicted = *contradicted;
         }
-        let Gathered { documents, paths, contents, sketches, unread, bare, messages, renamed, .. } = found;
-        let mut frozen = Frozen {
+        let GatheredDocuments { documents, paths, contents, sketches, unread, bare, messages, renamed, .. } = found;
+        let mut frozen = FrozenSet {
             roots,
             firsts: firsts(&documents, index32(rows.len())),
             controls: Vec::new(),
@@ -275,8 +281,8 @@ impl Frozen {
             set_aside: Vec::new(),
             renamed,
         };
-        if let Beside::Text(layer, view) = beside {
-            frozen.leave_to_text(indexes, row, (layer, view))?;
+        if let OtherLayer::Text(layer, view) = other_layer {
+            frozen.leave_to_text(indexes, row, layer, view)?;
         }
         frozen.take_runs(indexes, &rows, ordinals)?;
         Ok(frozen)
@@ -298,7 +304,7 @@ impl Frozen {
 
     /// Leaves the documents for which text speaks to the layer of text: what programs pack around the words, or mark them up
     /// with, relates documents that have nothing to say to each other.
-    fn leave_to_text(&mut self, indexes: &Indexes, row: &ScanRow, (layer, view): (usize, View)) -> Result<(), Error> {
+    fn leave_to_text(&mut self, indexes: &Indexes, row: &ScanRow, layer: usize, view: View) -> Result<(), Error> {
         for text in row.frozen_of(layer) {
             let index = indexes.load(IndexId(text.index), text.sequence)?;
             let is_root = |root: &FrozenRoot| {

@@ -2,7 +2,7 @@
 
 use cognate_similarity::{Link, OmittedLinks, STRENGTHS, strength};
 
-use crate::measured::Measured;
+use crate::link_figures::LinkFigures;
 use crate::subject::{Subject, index};
 
 /// Buckets of each measure; the last includes 1.
@@ -43,7 +43,7 @@ impl<'a> Counter<'a> {
         Counter { subject, histogram: Histogram::default(), touched }
     }
 
-    pub(crate) fn link(&mut self, link: &Link, measured: &Measured) {
+    pub(crate) fn link(&mut self, link: &Link, measured: &LinkFigures) {
         let ends = [link.a.0 as usize, link.b.0 as usize];
         let alike = strength(measured.resemblance.part, measured.resemblance.whole);
         self.histogram.resemblance[alike].links += 1;

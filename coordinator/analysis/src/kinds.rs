@@ -51,14 +51,14 @@ impl Kinds {
 }
 
 /// Notes the numbers that it has seen since its last restart, in the time of that alone.
-pub(crate) struct Seen {
+pub(crate) struct NumberSet {
     round: u32,
     last: Vec<u32>,
 }
 
-impl Seen {
-    pub(crate) fn new(count: usize) -> Seen {
-        Seen { round: 0, last: vec![0; count] }
+impl NumberSet {
+    pub(crate) fn new(count: usize) -> NumberSet {
+        NumberSet { round: 0, last: vec![0; count] }
     }
 
     pub(crate) fn begin(&mut self) {

@@ -5,33 +5,36 @@
 //!
 //! **It must not know** sessions, tasks, the calls of the wire, people, or readers of results.
 //!
-//! Read [`analyser`] first, which carries out the steps: `freeze` (numbered documents and contents) → `compare` (links and clusters), or
-//! `propose` and `verify` (methods that only propose pairs) → [`fine`] (exact figures) → [`alignment`] → `findings` → [`mod@result`] (the file).
+//! Read `layer` first, which has the steps of one view in order: `freeze` (numbered documents and contents) → `compare` (links and clusters, by
+//! the engine; [`fine`] measures them again) or `propose` and `verify` (methods that only propose pairs) → [`alignment`] → `findings` →
+//! [`mod@result`] (the file). [`analyser`] survives interruption: `checkpoint` keeps what the next attempt or scan can begin with.
 //! [`suggest`] proposes templates: it leaves tags out and compares again.
 
 pub mod alignment;
 pub mod analyser;
 mod by_tag;
 mod checkpoint;
+mod cluster_joins;
 mod clusters;
 mod compare;
+mod content_numbers;
 mod copies;
 mod coverage;
 mod crowds;
 pub mod disjoint_sets;
+mod earlier_scans;
 mod error;
 mod findings;
 pub mod fine;
 mod folders;
 mod freeze;
 mod histogram;
-mod joined;
 mod kinds;
-mod layered;
+mod layer;
+mod layer_result;
+mod link_figures;
 mod manifests;
 mod measure;
-mod measured;
-mod numbered;
 mod pairs;
 mod part;
 mod propose;

@@ -7,14 +7,15 @@
 use std::collections::HashMap;
 use std::sync::{Mutex, PoisonError};
 
-use cognate_fingerprint::{Method, binomial_interval, within_tenth};
+use cognate_fingerprint::{binomial_interval, within_tenth};
 use cognate_similarity::{Link, Relation, Resemblance, Thresholds};
 
 use crate::coverage::Coverage;
 use crate::freeze::FrozenContent;
-use crate::measured::{Estimate, Measured};
+use crate::link_figures::{Estimate, LinkFigures};
 use crate::ratio::Fraction;
-use crate::verify::Verified;
+use crate::spec::{Comparison, Layer};
+use crate::verify::VerifiedPair;
 
 /// Interpretation of the links of a layer.
 pub(crate) struct Measures {
@@ -38,24 +39,23 @@ enum Kind {
     /// By what the engine weighs: features of a fair sample, which may be all there are.
     Samples(Estimate),
     /// By what was found of each pair, by (a, b).
-    Verified(Vec<Verified>),
+    Pairs(Vec<VerifiedPair>),
 }
 
 impl Measures {
-    /// Links of a method that need nothing but what the engine says of them.
-    pub(crate) fn of_weights(method: &Method) -> Measures {
-        let can = method.capabilities();
-        let kind = match can.has_chunks() {
-            true => Kind::Chunks,
-            false if can.interval => Kind::Samples(Estimate::of(can.complete)),
-            false => Kind::Samples(Estimate::Comparison),
-        };
-        Measures { kind, precisions: Mutex::default() }
+    /// Links that the engine measures by the bytes of chunks.
+    pub(crate) fn of_chunks() -> Measures {
+        Measures { kind: Kind::Chunks, precisions: Mutex::default() }
     }
 
-    /// Links of which each was looked at by itself.
-    pub(crate) fn of_verified(verified: Vec<Verified>) -> Measures {
-        Measures { kind: Kind::Verified(verified), precisions: Mutex::default() }
+    /// Links that the engine measures by the number of features.
+    pub(crate) fn of_samples(estimate: Estimate) -> Measures {
+        Measures { kind: Kind::Samples(estimate), precisions: Mutex::default() }
+    }
+
+    /// Links of which each was compared by itself.
+    pub(crate) fn of_pairs(pairs: Vec<VerifiedPair>) -> Measures {
+        Measures { kind: Kind::Pairs(pairs), precisions: Mutex::default() }
     }
 
     /// Source of the overlap.
@@ -63,17 +63,17 @@ impl Measures {
         match self.kind {
             Kind::Chunks => Coverage::Chunks,
             Kind::Samples(_) => Coverage::Samples,
-            Kind::Verified(_) => Coverage::Links,
+            Kind::Pairs(_) => Coverage::Links,
         }
     }
 
     /// Measures of a link between contents that come in the order of their numbers.
-    pub(crate) fn of(&self, contents: &[FrozenContent], link: &Link) -> Measured {
+    pub(crate) fn of(&self, contents: &[FrozenContent], link: &Link) -> LinkFigures {
         let [a, b] = [link.a, link.b].map(|content| contents[content.0 as usize]);
         match &self.kind {
             Kind::Chunks => by_weights(link.shared_bytes, a, b, None),
             Kind::Samples(estimate) => by_weights(link.shared_bytes, a, b, Some(*estimate)),
-            Kind::Verified(all) => {
+            Kind::Pairs(all) => {
                 let place = all.binary_search_by_key(&(link.a, link.b), |one| (one.a, one.b));
                 let verified = &all[place.expect("every link of such a layer was looked at")];
                 verified.measured(a.size_bytes, b.size_bytes)
@@ -88,7 +88,7 @@ impl Measures {
     }
 
     /// How close an estimate is; nothing where that is not known.
-    pub(crate) fn precision(&self, measured: &Measured) -> Option<Precision> {
+    pub(crate) fn precision(&self, measured: &LinkFigures) -> Option<Precision> {
         let Fraction { part, whole } = measured.resemblance;
         match measured.estimate {
             Some(Estimate::Sample) if whole > 0 => {}
@@ -106,14 +106,14 @@ impl Measures {
     }
 }
 
-fn by_weights(shared: u64, a: FrozenContent, b: FrozenContent, estimate: Option<Estimate>) -> Measured {
+fn by_weights(shared: u64, a: FrozenContent, b: FrozenContent, estimate: Option<Estimate>) -> LinkFigures {
     let Resemblance { shared: part, union: whole } = Resemblance::of(shared, a.weight, b.weight);
     let contained = [a, b].map(|content| Fraction { part: shared, whole: content.weight });
     let shared_bytes = match estimate {
         None => [shared; 2],
         Some(_) => [contained[0].of_bytes(a.size_bytes), contained[1].of_bytes(b.size_bytes)],
     };
-    Measured {
+    LinkFigures {
         shared_bytes,
         resemblance: Fraction { part, whole },
         contained: Some(contained),
@@ -128,13 +128,13 @@ pub(crate) fn rounded(share: f64) -> i64 {
     (share * 10_000.0).round() as i64
 }
 
-/// The thresholds that the engine works by: bytes become features where those are what it weighs. Samples of a fixed size
-/// know of no bytes.
-pub(crate) fn engine_thresholds(method: &Method, thresholds: Thresholds) -> Thresholds {
-    let min_shared_bytes = match u64::from(method.chunk_bytes()) {
-        _ if method.capabilities().has_chunks() => thresholds.min_shared_bytes,
-        0 => u64::MAX,
-        bytes => thresholds.min_shared_bytes.div_ceil(bytes),
+/// The thresholds by which the engine decides what a link is: it weighs chunks by their bytes, and counts the features of samples.
+pub(crate) fn engine_thresholds(layer: &Layer, comparison: Comparison) -> Thresholds {
+    let thresholds = layer.thresholds;
+    let min_shared_bytes = match (comparison, u64::from(layer.method.chunk_bytes())) {
+        (Comparison::Samples(_), 0) => u64::MAX,
+        (Comparison::Samples(_), bytes) => thresholds.min_shared_bytes.div_ceil(bytes),
+        _ => thresholds.min_shared_bytes,
     };
     Thresholds { min_shared_bytes, ..thresholds }
 }

@@ -6,8 +6,8 @@ use cognate_fingerprint::Feature;
 use cognate_similarity::{Error as EngineError, Shards as _};
 
 use crate::compare::Task;
+use crate::content_numbers::ContentNumbers;
 use crate::error::Error;
-use crate::numbered::Numbered;
 use crate::readings::{Reading, readings};
 
 /// Things that a thread takes at a time, at most.
@@ -39,7 +39,7 @@ impl Task<'_> {
         let features_of = |content: u32| self.subject.frozen.contents[content as usize].chunk_count;
         let mut all = Vec::new();
         for Reading { contents, pairs } in readings(pairs, features_max, features_of) {
-            let held = Held::read(self, contents)?;
+            let held = FeatureBlock::read(self, contents)?;
             let look_at = |made: &mut S, pair: &(u32, u32)| step(made, *pair, held.of(pair.0), held.of(pair.1));
             all.extend(self.on_threads(&pairs, &begin, &look_at)?);
         }
@@ -60,7 +60,7 @@ impl Task<'_> {
             let (block, later) = rest.split_at(rest.iter().take_while(fits).count().max(1));
             let mut ascending = block.to_vec();
             ascending.sort_unstable();
-            let held = Held::read(self, ascending)?;
+            let held = FeatureBlock::read(self, ascending)?;
             for content in block {
                 if self.scan.cancelled.load(Ordering::Relaxed) {
                     return Err(Error::Cancelled);
@@ -100,17 +100,17 @@ impl Task<'_> {
 }
 
 /// The features of some contents.
-struct Held {
-    contents: Numbered,
+struct FeatureBlock {
+    contents: ContentNumbers,
     features: Vec<Vec<Feature>>,
 }
 
-impl Held {
+impl FeatureBlock {
     /// Reads the features of contents, which ascend, several shards at the same time. The features of a content
     /// ascend by tag in the end.
-    fn read(task: &Task<'_>, contents: Vec<u32>) -> Result<Held, Error> {
+    fn read(task: &Task<'_>, contents: Vec<u32>) -> Result<FeatureBlock, Error> {
         let frozen = task.subject.frozen;
-        let contents = Numbered::of(contents);
+        let contents = ContentNumbers::of(contents);
         let mut features: Vec<Vec<Feature>> = vec![Vec::new(); contents.all.len()];
         let read = |found: &mut Vec<(u32, Vec<(usize, Feature)>)>, shard: &u32| {
             let mut of_shard = Vec::new();
@@ -140,7 +140,7 @@ impl Held {
         for of_content in features.iter_mut().filter(|features| !features.is_sorted_by_key(|feature| feature.tag)) {
             of_content.sort_by_key(|feature| feature.tag);
         }
-        Ok(Held { contents, features })
+        Ok(FeatureBlock { contents, features })
     }
 
     /// Those of one of them: templates apart and ascending by tag.

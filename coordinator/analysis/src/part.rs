@@ -58,7 +58,7 @@ impl<'a> Choice<'a> {
     }
 
     /// True if the scan is about a document of a root's index.
-    pub(crate) fn takes(&self, (root, index, path): (u16, &Index, &DocumentPath), size_bytes: Option<u64>) -> bool {
+    pub(crate) fn takes(&self, root: u16, index: &Index, path: &DocumentPath, size_bytes: Option<u64>) -> bool {
         if !self.view.is_text() {
             return self.selection.selects(&Facts { path: path.as_bytes(), size_bytes });
         }

@@ -14,7 +14,7 @@ use crate::error::Error;
 
 /// The files of results that were found unchanged, by their stamps.
 #[derive(Default)]
-pub struct Checked(Mutex<HashMap<ScanId, Stamp>>);
+pub struct IntactResults(Mutex<HashMap<ScanId, Stamp>>);
 
 /// Device, inode, size, and times of the last change of content and of inode, in nanoseconds: nobody but the kernel sets
 /// the last one.
@@ -29,7 +29,7 @@ impl Stamp {
     }
 }
 
-impl Checked {
+impl IntactResults {
     /// Checks that a scan's result is the file with this digest. Reads the complete file the first time.
     ///
     /// # Errors

@@ -4,8 +4,8 @@
 //! that hang together over common contents come one after the other, so that a content of a small group is read once. A content of a large group is read once
 //! with its pairs, and at most once for each pair in which it is the second: readings grow with the pairs, and not with their square.
 
+use crate::content_numbers::ContentNumbers;
 use crate::disjoint_sets::DisjointSets;
-use crate::numbered::Numbered;
 
 /// Contents that are read at a time, and the pairs of them that are looked at then.
 #[derive(Debug, Default)]
@@ -24,7 +24,7 @@ pub(crate) fn readings(pairs: &[(u32, u32)], features_max: u64, features_of: imp
         let all = Reading { contents, pairs: pairs.to_vec() };
         return Some(all).filter(|all| !all.pairs.is_empty()).into_iter().collect();
     }
-    let numbered = Numbered::of(contents);
+    let numbered = ContentNumbers::of(contents);
     let place = |content: u32| numbered.place(content).expect("it is of a pair");
     // Per content, the number of the last reading that has it, from 1 on.
     let mut last = vec![0; numbered.all.len()];
@@ -51,7 +51,7 @@ pub(crate) fn readings(pairs: &[(u32, u32)], features_max: u64, features_of: imp
 }
 
 /// The pairs, those that hang together one after the other.
-fn together(pairs: &[(u32, u32)], contents: &Numbered) -> Vec<(u32, u32)> {
+fn together(pairs: &[(u32, u32)], contents: &ContentNumbers) -> Vec<(u32, u32)> {
     let place = |content: u32| {
         let place = contents.place(content).expect("it is of a pair");
         u32::try_from(place).expect("contents have 32-bit numbers")

@@ -23,11 +23,10 @@ use self::group::Places;
 use self::sets::Sets;
 use crate::alignment::Alignment;
 use crate::error::Error;
-use crate::freeze::{Frozen, Why};
-use crate::layered::Layered;
+use crate::freeze::{FrozenSet, IgnoreReason};
+use crate::layer_result::LayerResult;
 use crate::part::Part;
-use crate::spec::Layer;
-use crate::spec::ScanJob;
+use crate::spec::{Comparison, Layer, ScanJob};
 use cognate_storage::store::ScanRow;
 
 mod apart;
@@ -50,15 +49,15 @@ pub(crate) struct Publication<'a> {
     pub(crate) row: &'a ScanRow,
     pub(crate) finished: i64,
     /// Findings of the views that are in the result.
-    pub(crate) layers: &'a [Layered],
+    pub(crate) layers: &'a [LayerResult],
     /// All views that were synced.
-    pub(crate) synced: &'a [Layered],
+    pub(crate) synced: &'a [LayerResult],
     /// True if the file must survive a loss of power.
     pub(crate) durable: bool,
 }
 
 /// The views that are in a result. Where there are no office files, there is nothing to say about them.
-pub(crate) fn layers_with_documents<'a>(scan: &ScanJob, layers: &'a [Layered]) -> &'a [Layered] {
+pub(crate) fn layers_with_documents<'a>(scan: &ScanJob, layers: &'a [LayerResult]) -> &'a [LayerResult] {
     match layers {
         [bytes, office] if scan.spec.options.view == ScanView::Auto && office.frozen.is_empty() => {
             std::slice::from_ref(bytes)
@@ -95,7 +94,7 @@ pub(crate) fn write(path: &Path, publication: &Publication<'_>) -> Result<(), Er
 
 impl Publication<'_> {
     /// All layers are of the same repositories.
-    fn roots(&self) -> &Frozen {
+    fn roots(&self) -> &FrozenSet {
         &self.layers[0].frozen
     }
 
@@ -177,7 +176,7 @@ struct Rows<'a> {
 /// The rows of one layer, and the number of its first content.
 struct LayerPart<'a> {
     number: usize,
-    layer: &'a Layered,
+    layer: &'a LayerResult,
     order: &'a ClusterOrder<'a>,
     contents_before: usize,
 }
@@ -189,7 +188,7 @@ impl LayerPart<'_> {
 }
 
 /// The layers with the order of their clusters.
-fn parts<'a>(layers: &'a [Layered], clusters: &'a [ClusterOrder<'a>]) -> impl Iterator<Item = LayerPart<'a>> {
+fn parts<'a>(layers: &'a [LayerResult], clusters: &'a [ClusterOrder<'a>]) -> impl Iterator<Item = LayerPart<'a>> {
     let mut contents = 0;
     layers.iter().zip(clusters).enumerate().map(move |(number, (layer, order))| {
         let contents_before = contents;
@@ -277,7 +276,10 @@ impl Writer {
             passages,
             match_message_ids: spec.options.match_message_ids,
             cluster: spec.options.greedy.then(|| "greedy".into()),
-            verified_by: first.method.capabilities().verified_by.map(|verification| verification.name().into()),
+            verified_by: match spec.comparison(0) {
+                Comparison::Proposals(verification) => Some(verification.name().into()),
+                _ => None,
+            },
         })?;
         self.selection(&spec.options)?;
         let order = publication.launch_order();
@@ -358,7 +360,7 @@ impl Writer {
                 documents: one.documents,
                 length_bytes: one.length_bytes.into(),
                 layer: number,
-                crowded: one.why == Why::Crowd,
+                crowded: one.why == IgnoreReason::Crowd,
             }))?;
         }
         self.insert()?.add_all((0..).zip(&sets.messages).map(|(id, set)| Message {
@@ -372,7 +374,7 @@ impl Writer {
 
 impl Writer {
     /// The pairs that sites measured exactly, and the sites that were asked.
-    fn exact(&self, layer: usize, found: &Layered) -> rusqlite::Result<()> {
+    fn exact(&self, layer: usize, found: &LayerResult) -> rusqlite::Result<()> {
         self.insert()?.add_all(found.exact.iter().flat_map(|exact| &exact.pairs).map(|pair| ExactPair {
             layer,
             size_bytes_a: pair.size_bytes[0],

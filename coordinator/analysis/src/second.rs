@@ -11,27 +11,31 @@ use cognate_fingerprint::{ContentDigest, Method, Verification, is_hit};
 use cognate_proto::limits::SCOPE_CONTENTS_MAX;
 use cognate_proto::name::{RepositoryName, SiteName};
 use cognate_proto::scope::Scope;
-use cognate_proto::selection::Selection;
 use cognate_similarity::{Error as EngineError, RunShards, Shards as _};
 
 use crate::analyser::Analyser;
 use crate::compare::Task;
 use crate::error::Error;
-use crate::freeze::{Beside, Frozen};
+use crate::freeze::{FreezeRequest, FrozenSet, OtherLayer};
 use crate::refine::{Choice, Choices};
-use crate::spec::ScanJob;
+use crate::spec::{Comparison, ScanJob};
 use crate::subject::Subject;
 use cognate_storage::store::ScanRow;
 
 /// First number of the layers of a scan's row that hold the indexes of the second reading.
 pub const SECOND: usize = 16;
 
-/// Repositories that are asked, and the contents to send.
-type Asked = (Vec<(SiteName, RepositoryName)>, Choices);
+/// The repositories whose documents are read again, and the contents that each of them sends.
+pub struct SecondReading {
+    /// The repositories.
+    pub repositories: Vec<(SiteName, RepositoryName)>,
+    /// For each of them the contents; none for all.
+    pub choices: Choices,
+}
 
 /// A layer as it was read again.
 pub(crate) struct Second {
-    pub(crate) frozen: Frozen,
+    pub(crate) frozen: FrozenSet,
     /// Of each content that was read again, its number where it was proposed.
     pub(crate) numbers: Vec<Option<u32>>,
 }
@@ -49,10 +53,11 @@ pub(crate) fn rows_of<'r>(
 
 impl Analyser {
     /// The contents that each repository is asked for again; nothing if nothing is proposed.
-    pub fn proposed(&self, scan: &ScanJob, row: &ScanRow, layer: usize) -> Result<Option<Asked>, Error> {
-        let frozen = self.frozen_alone(scan, (row, layer), &scan.spec.layers[layer].method)?;
+    pub fn proposed(&self, scan: &ScanJob, row: &ScanRow, layer: usize) -> Result<Option<SecondReading>, Error> {
+        let Comparison::Proposals(verification) = scan.spec.comparison(layer) else { return Ok(None) };
+        let frozen = self.frozen_alone(scan, row, layer, &scan.spec.layers[layer].method)?;
         let subject = Subject::of(&frozen, scan.spec.options.across_only);
-        let contents = self.task(scan, layer, &subject, |task| task.proposed_contents())?;
+        let contents = self.task(scan, layer, &subject, |task| task.proposed_contents(verification))?;
         if contents.is_empty() {
             return Ok(None);
         }
@@ -84,21 +89,22 @@ impl Analyser {
             })?;
             choices.push(Some(Choice { scope: Arc::new(scope), documents, size_bytes }));
         }
-        Ok(Some((repositories, choices)))
+        Ok(Some(SecondReading { repositories, choices }))
     }
 
     /// The second reading of a layer; nothing if nothing was proposed.
     pub(crate) fn second(
         &self,
         scan: &ScanJob,
-        (row, layer): (&ScanRow, usize),
-        frozen: &Frozen,
+        row: &ScanRow,
+        layer: usize,
+        frozen: &FrozenSet,
     ) -> Result<Option<Second>, Error> {
         let Some(method) = scan.spec.layers[layer].method.verifier() else { return Ok(None) };
         if row.frozen_of(SECOND + layer).next().is_none() {
             return Ok(None);
         }
-        let second = self.frozen_alone(scan, (row, SECOND + layer), &method)?;
+        let second = self.frozen_alone(scan, row, SECOND + layer, &method)?;
         let mut numbers = vec![None; second.contents.len()];
         // Both lists are by root and path: the same document is at most one step ahead.
         let mut first = frozen.documents.iter().peekable();
@@ -116,9 +122,11 @@ impl Analyser {
     }
 
     /// A layer without what other layers say of it.
-    fn frozen_alone(&self, scan: &ScanJob, at: (&ScanRow, usize), method: &Method) -> Result<Frozen, Error> {
-        let selection = Selection::new(scan.spec.options.selection()).map_err(|e| Error::Invalid(e.to_string()))?;
-        let mut frozen = Frozen::build(&self.indexes, at, method, &selection, Beside::Nothing)?;
+    fn frozen_alone(&self, scan: &ScanJob, row: &ScanRow, layer: usize, method: &Method) -> Result<FrozenSet, Error> {
+        let selection = scan.spec.selection()?;
+        let (indexes, other_layer) = (&*self.indexes, OtherLayer::None);
+        let mut frozen =
+            FrozenSet::build(&FreezeRequest { indexes, row, layer, method, selection: &selection, other_layer })?;
         frozen.set_controls(&scan.spec.options.control)?;
         Ok(frozen)
     }
@@ -126,10 +134,9 @@ impl Analyser {
 
 impl Task<'_> {
     /// The contents of which the method proposes a pair, ascending.
-    fn proposed_contents(&self) -> Result<Vec<u32>, Error> {
-        let method = &self.scan.spec.layers[self.layer].method;
-        let mut contents: Vec<u32> = match method.capabilities().verified_by {
-            Some(Verification::Chunks) => {
+    fn proposed_contents(&self, verification: Verification) -> Result<Vec<u32>, Error> {
+        let mut contents: Vec<u32> = match verification {
+            Verification::Chunks => {
                 let mut all: Vec<(i128, u32)> = (0..)
                     .zip(indexes_of(&self.subject.frozen.shards, self.subject.frozen.contents.len())?)
                     .filter_map(|(content, index)| Some((index?, content)))
@@ -139,7 +146,7 @@ impl Task<'_> {
                 let pairs = all.windows(2).filter(|pair| is_near(pair[0].0, pair[1].0));
                 pairs.flat_map(|pair| [pair[0].1, pair[1].1]).collect()
             }
-            _ => self.candidates(method)?.into_iter().flat_map(|(a, b)| [a, b]).collect(),
+            Verification::Cosine => self.candidates()?.into_iter().flat_map(|(a, b)| [a, b]).collect(),
         };
         contents.sort_unstable();
         contents.dedup();

@@ -4,24 +4,24 @@
 use cognate_fingerprint::Tag;
 
 use crate::error::Error;
-use crate::freeze::{Frozen, SetAside, Why};
+use crate::freeze::{FrozenSet, IgnoreReason, IgnoredTag};
 
-impl Frozen {
+impl FrozenSet {
     /// Adds tags to those that are ignored: payloads are sizes less every occurrence of them, and the shards return
     /// them as template.
-    pub(crate) fn set_aside(&mut self, mut tags: Vec<Tag>, why: Why) -> Result<(), Error> {
+    pub(crate) fn set_aside(&mut self, mut tags: Vec<Tag>, why: IgnoreReason) -> Result<(), Error> {
         tags.retain(|tag| self.shards.templates().binary_search(tag).is_err());
         if tags.is_empty() {
             return Ok(());
         }
         let mut copies = vec![0_u64; self.contents.len()];
         self.documents.iter().for_each(|document| copies[document.content.0 as usize] += 1);
-        let Frozen { shards, contents, set_aside, .. } = self;
+        let FrozenSet { shards, contents, set_aside, .. } = self;
         shards.visit_tags(&tags, &mut |tag, postings| {
             let mut holders: Vec<u32> = postings.iter().map(|posting| posting.content.0).collect();
             holders.sort_unstable();
             holders.dedup();
-            set_aside.push(SetAside {
+            set_aside.push(IgnoredTag {
                 tag,
                 documents: holders.iter().map(|content| copies[*content as usize]).sum(),
                 length_bytes: postings.iter().map(|posting| posting.length_bytes).max().unwrap_or(0),

@@ -20,7 +20,7 @@ use cognate_similarity::{
     Analysis, Binding, ContentIndex, LinkFile, Run, RunInput, RunShards, Shards as _, Thresholds,
 };
 
-use self::child::Ended;
+use self::child::ChildExit;
 use crate::error::Error;
 use crate::spec::ScanJob;
 use crate::subject::Subject;
@@ -79,15 +79,15 @@ pub(crate) struct Places {
 }
 
 /// The answer of a cluster.
-pub(crate) enum Done {
+pub(crate) enum SparkOutcome {
     /// The postings that are left.
-    Grouped(Grouped),
+    Grouped(GroupedPostings),
     /// All that there is to find.
-    Joined(Box<Joined>),
+    Joined(Box<JoinedLinks>),
 }
 
 /// The postings that are left, in a run; the files are removed at the end.
-pub(crate) struct Grouped {
+pub(crate) struct GroupedPostings {
     pub(crate) shards: RunShards,
     /// Postings before.
     pub(crate) postings: u64,
@@ -95,7 +95,7 @@ pub(crate) struct Grouped {
 }
 
 /// The analysis and the links of the workers; the files are removed at the end.
-pub(crate) struct Joined {
+pub(crate) struct JoinedLinks {
     pub(crate) analysis: Analysis,
     /// The links that the engine reports, in order.
     pub(crate) links: LinkFile,
@@ -164,8 +164,9 @@ impl Spark {
         &self,
         scan: &ScanJob,
         subject: &Subject<'_>,
-        (binding, thresholds): (&Binding, &Thresholds),
-    ) -> Result<Done, Error> {
+        binding: &Binding,
+        thresholds: &Thresholds,
+    ) -> Result<SparkOutcome, Error> {
         let places = self.places(&scan.spec.options)?;
         let name = data_encoding::HEXLOWER.encode(&binding[..16]);
         let folder = self.folder.join(&name);
@@ -174,13 +175,13 @@ impl Spark {
         job.write(&places, &self.settings)?;
         let ended = child::run(&self.settings.program, "group", &folder, scan)?;
         match ended {
-            Ended::Grouped { kept, postings } => opened(folder, subject, (kept, postings)).map(Done::Grouped),
-            Ended::Joined { links, postings } => {
-                joined(folder, &name, (links, postings)).map(|joined| Done::Joined(Box::new(joined)))
+            ChildExit::Grouped { kept, postings } => opened(folder, subject, kept, postings).map(SparkOutcome::Grouped),
+            ChildExit::Joined { links, postings } => {
+                joined(folder, &name, links, postings).map(|joined| SparkOutcome::Joined(Box::new(joined)))
             }
-            Ended::Failed(reason) => Err(Error::Refused(format!("Spark: {reason}"))),
-            Ended::Stopped if scan.halted.load(Ordering::Relaxed) => Err(Error::Cancelled),
-            Ended::Stopped => {
+            ChildExit::Failed(reason) => Err(Error::Refused(format!("Spark: {reason}"))),
+            ChildExit::Stopped if scan.halted.load(Ordering::Relaxed) => Err(Error::Cancelled),
+            ChildExit::Stopped => {
                 std::fs::remove_dir_all(&folder).map_err(Error::state(&folder))?;
                 Err(Error::Cancelled)
             }
@@ -188,7 +189,7 @@ impl Spark {
     }
 }
 
-fn opened(folder: PathBuf, subject: &Subject<'_>, (kept, postings): (u64, u64)) -> Result<Grouped, Error> {
+fn opened(folder: PathBuf, subject: &Subject<'_>, kept: u64, postings: u64) -> Result<GroupedPostings, Error> {
     let run = Run::open(&kept_path(&folder))?;
     let contents = subject.frozen.contents.len();
     let contents =
@@ -202,10 +203,10 @@ fn opened(folder: PathBuf, subject: &Subject<'_>, (kept, postings): (u64, u64)) 
         )));
     }
     shards.set_templates(subject.frozen.shards.templates().to_vec());
-    Ok(Grouped { shards, postings, _folder: Folder(folder) })
+    Ok(GroupedPostings { shards, postings, _folder: Folder(folder) })
 }
 
-fn joined(folder: PathBuf, name: &str, (links, postings): (u64, u64)) -> Result<Joined, Error> {
+fn joined(folder: PathBuf, name: &str, links: u64, postings: u64) -> Result<JoinedLinks, Error> {
     let binding: Binding = name.as_bytes().try_into().expect("a name has 32 digits");
     let analysis = Analysis::read(&folder.join("analysis"), &binding)?;
     let file = LinkFile::open(&folder.join("links"), &binding)?;
@@ -217,7 +218,7 @@ fn joined(folder: PathBuf, name: &str, (links, postings): (u64, u64)) -> Result<
             analysis.stats.postings
         )));
     }
-    Ok(Joined { analysis, links: file, _folder: Folder(folder) })
+    Ok(JoinedLinks { analysis, links: file, _folder: Folder(folder) })
 }
 
 /// The run that is left.

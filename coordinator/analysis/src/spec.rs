@@ -3,12 +3,14 @@
 use std::num::NonZeroUsize;
 use std::sync::atomic::AtomicBool;
 
-use cognate_fingerprint::{Method, MethodId};
+use cognate_fingerprint::{Method, MethodId, Verification};
 use cognate_proto::name::ScanId;
 use cognate_proto::options::{OptionError, Precision, ScanOptions};
+use cognate_proto::selection::Selection;
 use cognate_similarity::Thresholds;
 
 use crate::error::Error;
+use crate::link_figures::Estimate;
 
 /// A scan that can be carried out: a value exists only for options that make sense.
 #[derive(Clone, Debug)]
@@ -37,6 +39,39 @@ pub struct Layer {
     pub method_id: Option<MethodId>,
     /// The thresholds of a link.
     pub thresholds: Thresholds,
+}
+
+/// How the pairs of a layer are compared. It follows from the method and the options, and nothing but [`ScanSpec::comparison`] decides
+/// it.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(crate) enum Comparison {
+    /// By whole chunks, and candidates by fine chunks.
+    FineChunks,
+    /// By whole chunks; the sites measure a sample of the pairs exactly.
+    SampledChunks,
+    /// By whole chunks.
+    Chunks,
+    /// By the features of fair samples, from whose number bytes are estimated.
+    Samples(Estimate),
+    /// One pair after the other, by signatures of a fixed size.
+    Signatures {
+        /// True if two signatures give the share of one document that is in the other.
+        has_containment: bool,
+    },
+    /// One pair after the other, by what is read again of the pairs that the method proposes.
+    Proposals(Verification),
+}
+
+impl Comparison {
+    /// True if the features are chunks.
+    pub(crate) fn has_chunks(self) -> bool {
+        matches!(self, Comparison::FineChunks | Comparison::SampledChunks | Comparison::Chunks)
+    }
+
+    /// True if the links follow from the weights of features, so that the engine finds and measures them.
+    pub(crate) fn is_by_weights(self) -> bool {
+        self.has_chunks() || matches!(self, Comparison::Samples(_))
+    }
 }
 
 /// The memory and threads that a coordinator grants to an analysis.
@@ -87,6 +122,28 @@ impl ScanSpec {
         // Sites find the chunks in what they sent of complete repositories, and a refinement is an index of its own.
         let precision = if self.options.refine.is_some() { Precision::Coarse } else { self.options.precision };
         can.fine.then_some(precision)
+    }
+
+    /// The choice of documents.
+    ///
+    /// # Errors
+    /// Fails if a pattern makes no sense.
+    pub(crate) fn selection(&self) -> Result<Selection, Error> {
+        Selection::new(self.options.selection()).map_err(|error| Error::Invalid(error.to_string()))
+    }
+
+    /// How the pairs of a layer are compared.
+    pub(crate) fn comparison(&self, layer: usize) -> Comparison {
+        let can = self.layers[layer].method.capabilities();
+        match (self.precision(layer), can.verified_by) {
+            (Some(Precision::Fine), _) => Comparison::FineChunks,
+            (Some(Precision::Coarse), _) if self.options.refine.is_none() => Comparison::SampledChunks,
+            (_, Some(verification)) => Comparison::Proposals(verification),
+            _ if can.fixed_size => Comparison::Signatures { has_containment: can.containment },
+            _ if can.has_chunks() => Comparison::Chunks,
+            _ if can.interval => Comparison::Samples(Estimate::of(can.complete)),
+            _ => Comparison::Samples(Estimate::Comparison),
+        }
     }
 
     /// Every index that the scan is about: the place of its repository, and of its layer. Those of a repository follow each

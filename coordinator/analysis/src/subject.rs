@@ -3,11 +3,11 @@
 use cognate_similarity::{ContentIndex, Group, Holders, Holding, Input, Level};
 
 use crate::copies::Copies;
-use crate::freeze::Frozen;
+use crate::freeze::FrozenSet;
 
 /// The input of an analysis.
 pub(crate) struct Subject<'a> {
-    pub(crate) frozen: &'a Frozen,
+    pub(crate) frozen: &'a FrozenSet,
     pub(crate) copies: Copies,
     /// Roots labelled by site and by party.
     pub(crate) levels: [Level; 2],
@@ -25,7 +25,7 @@ struct Groups {
 }
 
 impl<'a> Subject<'a> {
-    pub(crate) fn of(frozen: &'a Frozen, across_only: bool) -> Subject<'a> {
+    pub(crate) fn of(frozen: &'a FrozenSet, across_only: bool) -> Subject<'a> {
         let copies = Copies::of(frozen);
         let level = |labels: Vec<u16>| Level { label_count: labels.iter().max().map_or(0, |most| most + 1), labels };
         let sites = level(frozen.roots.iter().map(|root| root.site_number).collect());
@@ -94,7 +94,7 @@ pub(crate) fn index(place: usize) -> ContentIndex {
 }
 
 impl Groups {
-    fn of(frozen: &Frozen, levels: &[Level; 2]) -> Groups {
+    fn of(frozen: &FrozenSet, levels: &[Level; 2]) -> Groups {
         let [_, parties] = levels;
         let mut across = if parties.label_count > 1 { &levels[1] } else { &levels[0] }.labels.clone();
         let mut levels = levels.clone();
@@ -109,7 +109,7 @@ impl Groups {
     }
 }
 
-fn holders(frozen: &Frozen, copies: &Copies) -> Holders {
+fn holders(frozen: &FrozenSet, copies: &Copies) -> Holders {
     let mut holders = Holders::new();
     let mut holdings: Vec<Holding> = Vec::new();
     let roots = u16::try_from(frozen.roots.len()).expect("sites are few");

@@ -11,7 +11,6 @@ use std::sync::atomic::Ordering;
 
 use cognate_fingerprint::Tag;
 use cognate_proto::limits::TEXT_BYTES_MAX;
-use cognate_proto::selection::Selection;
 use cognate_proto::v1;
 use cognate_similarity::{
     Analysis, Input, Link, Monitor, Options, Progress, Thresholds, analyse_with_links, find_links,
@@ -20,13 +19,13 @@ use cognate_storage::store::ScanRow;
 use cognate_storage::template::{Chunk, TAGS_MAX, joined};
 
 pub use self::postings::Postings;
-use self::spread::{Contents, Spread};
+use self::spread::{Contents, SpreadTags};
 use crate::analyser::Analyser;
 use crate::clusters::collect;
 use crate::copies::Copies;
 use crate::error::Error;
-use crate::freeze::{Beside, Frozen, Why};
-use crate::kinds::{Kinds, NOWHERE, Seen};
+use crate::freeze::{FreezeRequest, FrozenSet, IgnoreReason, OtherLayer};
+use crate::kinds::{Kinds, NOWHERE, NumberSet};
 use crate::result::cluster_name;
 use crate::spec::ScanJob;
 use crate::subject::Subject;
@@ -70,9 +69,11 @@ impl Analyser {
         listener: &Listener<'_>,
     ) -> Result<(), Error> {
         let method = scan.spec.first().method;
-        let selection = Selection::new(scan.spec.options.selection()).map_err(|e| Error::Invalid(e.to_string()))?;
-        let mut frozen = Frozen::build(&self.indexes, (row, 0), &method, &selection, Beside::Nothing)?;
-        frozen.set_aside(self.frozen_templates(row, 0)?.tags, Why::Template)?;
+        let selection = scan.spec.selection()?;
+        let (indexes, other_layer) = (&*self.indexes, OtherLayer::None);
+        let request = FreezeRequest { indexes, row, layer: 0, method: &method, selection: &selection, other_layer };
+        let mut frozen = FrozenSet::build(&request)?;
+        frozen.set_aside(self.frozen_templates(row, 0)?.tags, IgnoreReason::Template)?;
         let copies = Copies::of(&frozen);
         let folder = self.scan_folder(scan.id);
         let desk = Desk { scan, copies: &copies, spill_dir: &folder, listener };
@@ -88,7 +89,7 @@ impl Analyser {
                 break;
             }
             let before = payloads(&frozen);
-            frozen.set_aside(bundles.values().flatten().map(|chunk| chunk.0).collect(), Why::Template)?;
+            frozen.set_aside(bundles.values().flatten().map(|chunk| chunk.0).collect(), IgnoreReason::Template)?;
             let next = desk.analysed(&frozen, &payloads(&frozen))?;
             let gone = found.without(&next.links);
             desk.send(&frozen, &found, &Losses { gone: &gone, hollow: &hollow }, &bundles, &before, round)?;
@@ -101,30 +102,30 @@ impl Analyser {
     }
 }
 
-fn payloads(frozen: &Frozen) -> Vec<u64> {
+fn payloads(frozen: &FrozenSet) -> Vec<u64> {
     frozen.contents.iter().map(|content| content.weight).collect()
 }
 
 /// Findings of an analysis, as far as they matter here.
-struct Found {
+struct RoundAnalysis {
     analysis: Analysis,
     /// By (a, b).
     links: Vec<Link>,
     cluster_of: Vec<u32>,
 }
 
-impl Found {
-    fn spread(&self, frozen: &Frozen, kinds_min: usize) -> Result<Spread, Error> {
+impl RoundAnalysis {
+    fn spread(&self, frozen: &FrozenSet, kinds_min: usize) -> Result<SpreadTags, Error> {
         let payload_bytes = payloads(frozen);
         let kinds = Kinds::of(&self.links, &payload_bytes).finish();
         let contents =
             Contents { kinds: &kinds, payload_bytes: &payload_bytes, cluster_of: &self.cluster_of, kinds_min };
-        Spread::find(&frozen.shards, &contents)
+        SpreadTags::find(&frozen.shards, &contents)
     }
 
     /// The links between contents of which, without the tags that are spread, nothing is left that comes near to a link:
     /// not to a fifth of the thresholds.
-    fn hollow(&self, desk: &Desk<'_>, frozen: &mut Frozen, spread: &Spread) -> Result<Vec<(u32, Link)>, Error> {
+    fn hollow(&self, desk: &Desk<'_>, frozen: &mut FrozenSet, spread: &SpreadTags) -> Result<Vec<(u32, Link)>, Error> {
         let before = frozen.shards.templates().to_vec();
         let tags = spread.chunks.iter().map(|chunk| chunk.0);
         frozen.shards.set_templates(before.iter().copied().chain(tags).collect());
@@ -167,7 +168,7 @@ struct Desk<'a> {
 }
 
 impl Desk<'_> {
-    fn analysed(&self, frozen: &Frozen, payload_bytes: &[u64]) -> Result<Found, Error> {
+    fn analysed(&self, frozen: &FrozenSet, payload_bytes: &[u64]) -> Result<RoundAnalysis, Error> {
         let links: Mutex<Vec<Link>> = Mutex::default();
         let keep = |new: &[Link]| collect(&links, new, self.scan.spec.memory_budget_bytes);
         let subject = Subject::of(frozen, self.scan.spec.options.across_only);
@@ -180,11 +181,11 @@ impl Desk<'_> {
         for (cluster, number) in analysis.clusters.iter().zip(0..) {
             cluster.members.iter().for_each(|member| cluster_of[member.0 as usize] = number);
         }
-        Ok(Found { analysis, links: sorted(links), cluster_of })
+        Ok(RoundAnalysis { analysis, links: sorted(links), cluster_of })
     }
 
     /// The links at a fifth of the thresholds.
-    fn links_at_a_fifth(&self, frozen: &Frozen, payload_bytes: &[u64]) -> Result<Vec<Link>, Error> {
+    fn links_at_a_fifth(&self, frozen: &FrozenSet, payload_bytes: &[u64]) -> Result<Vec<Link>, Error> {
         let links: Mutex<Vec<Link>> = Mutex::default();
         let keep = |new: &[Link]| collect(&links, new, self.scan.spec.memory_budget_bytes);
         let subject = Subject::of(frozen, self.scan.spec.options.across_only);
@@ -219,8 +220,8 @@ impl Desk<'_> {
     /// Sends the bundles that are ignored, those that most documents have first.
     fn send(
         &self,
-        frozen: &Frozen,
-        found: &Found,
+        frozen: &FrozenSet,
+        found: &RoundAnalysis,
         losses: &Losses<'_>,
         bundles: &Bundles,
         payload_bytes: &[u64],
@@ -243,13 +244,13 @@ impl Desk<'_> {
     /// Effect of ignoring these, together with the other bundles.
     fn measured(
         &self,
-        frozen: &Frozen,
-        found: &Found,
+        frozen: &FrozenSet,
+        found: &RoundAnalysis,
         losses: &Losses<'_>,
         chunks: &[Chunk],
         payload_bytes: &[u64],
     ) -> Result<v1::TemplateSuggestion, Error> {
-        let mut holders = Seen::new(frozen.contents.len());
+        let mut holders = NumberSet::new(frozen.contents.len());
         holders.begin();
         let mut suggestion = v1::TemplateSuggestion::default();
         let tags: Vec<Tag> = chunks.iter().map(|chunk| chunk.0).collect();
@@ -312,12 +313,17 @@ type Bundles = BTreeMap<u32, Vec<Chunk>>;
 
 /// The chunks on which hollow links rest, each with the cluster in which most of its holders are that have such links: of
 /// every cluster those that are spread widest.
-fn carriers(frozen: &Frozen, hollow: &[(u32, Link)], spread: &Spread, cluster_of: &[u32]) -> Result<Bundles, Error> {
+fn carriers(
+    frozen: &FrozenSet,
+    hollow: &[(u32, Link)],
+    spread: &SpreadTags,
+    cluster_of: &[u32],
+) -> Result<Bundles, Error> {
     let mut partners: HashMap<u32, Vec<u32>> = HashMap::new();
     for (_, link) in hollow {
         partners.entry(link.a.0).or_default().push(link.b.0);
     }
-    let mut holders = Seen::new(frozen.contents.len());
+    let mut holders = NumberSet::new(frozen.contents.len());
     let mut carriers = BTreeMap::<u32, Vec<(usize, Chunk)>>::new();
     let tags: Vec<Tag> = spread.chunks.iter().map(|chunk| chunk.0).collect();
     frozen.shards.visit_tags(&tags, &mut |tag, postings| {

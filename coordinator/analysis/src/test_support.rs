@@ -8,14 +8,14 @@ use cognate_proto::path::DocumentPath;
 use cognate_proto::v1::SyncSummary;
 use cognate_similarity::{ContentIndex, RunShards};
 
-use crate::freeze::{Evidence, Frozen, FrozenContent, FrozenDocument, FrozenRoot, Paths, firsts};
+use crate::freeze::{Evidence, FrozenContent, FrozenDocument, FrozenRoot, FrozenSet, Paths, firsts};
 use crate::part::Part;
 
 /// The documents of a repository: path and content.
 pub(crate) type Tree = BTreeMap<String, u32>;
 
 /// Trees as an analysis sees them, each of a site. Every content has 1,000 bytes.
-pub(crate) fn frozen(trees: &[&Tree]) -> Frozen {
+pub(crate) fn frozen(trees: &[&Tree]) -> FrozenSet {
     let numbers: BTreeSet<u32> = trees.iter().flat_map(|tree| tree.values()).copied().collect();
     let numbers: Vec<u32> = numbers.into_iter().collect();
     let content = |number: &u32| FrozenContent {
@@ -53,7 +53,7 @@ pub(crate) fn frozen(trees: &[&Tree]) -> Frozen {
     for (number, tree) in (0..).zip(trees) {
         documents.extend(tree.iter().map(|one| document(number, one)));
     }
-    Frozen {
+    FrozenSet {
         roots: (0..).take(trees.len()).map(root).collect(),
         firsts: firsts(&documents, u32::try_from(trees.len()).unwrap()),
         controls: Vec::new(),

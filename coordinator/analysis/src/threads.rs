@@ -23,7 +23,8 @@ pub(crate) fn side_by_side<A: Send, B>(
 /// Asks the sites of a scan for something, and computes what does not depend on their answers. In one process both are done at the same time.
 /// A scan of a federation gives its turn to another one while it waits for sites, and so it computes first, and asks nobody if that fails.
 pub(crate) fn next_to_sites<A: Send, B>(
-    (in_process, threads): (bool, NonZeroUsize),
+    in_process: bool,
+    threads: NonZeroUsize,
     ask: impl FnOnce() -> Result<A, Error> + Send,
     compute: impl FnOnce() -> Result<B, Error>,
 ) -> Result<(A, B), Error> {
@@ -54,7 +55,7 @@ mod tests {
             step("compute");
             if computes { Ok(()) } else { Err(Error::Cancelled) }
         };
-        let done = next_to_sites((in_process, NonZeroUsize::new(threads).unwrap()), ask, compute).is_ok();
+        let done = next_to_sites(in_process, NonZeroUsize::new(threads).unwrap(), ask, compute).is_ok();
         (steps.into_inner().unwrap(), done)
     }
 

@@ -2,21 +2,21 @@
 
 use cognate_similarity::{ContentIndex, Relation, Resemblance, Thresholds};
 
-use crate::measured::{Estimate, Measured};
+use crate::link_figures::{Estimate, LinkFigures};
 use crate::ratio::Fraction;
 
 /// A pair that was looked at by itself, and is a link.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub(crate) struct Verified {
+pub(crate) struct VerifiedPair {
     /// The content with the smaller number.
     pub(crate) a: ContentIndex,
     pub(crate) b: ContentIndex,
-    pub(crate) found: Found,
+    pub(crate) found: PairOutcome,
 }
 
 /// Outcome of the comparison.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub(crate) enum Found {
+pub(crate) enum PairOutcome {
     /// Of a sample of both together, how much is in both; it may be all there is.
     Sample { agreeing: u64, sample: u64, whole: bool },
     /// Of two samples that can be compared, how many features each has, and how many both have.
@@ -27,25 +27,25 @@ pub(crate) enum Found {
     Chunks { shared: u64, a: u64, b: u64 },
 }
 
-impl Verified {
+impl VerifiedPair {
     /// The outcome for two contents in any order.
-    pub(crate) fn of(a: u32, b: u32, found: Found) -> Verified {
+    pub(crate) fn of(a: u32, b: u32, found: PairOutcome) -> VerifiedPair {
         let turned = match found {
-            Found::Chunks { shared, a, b } => Found::Chunks { shared, a: b, b: a },
-            Found::Sets { common, a, b, whole } => Found::Sets { common, a: b, b: a, whole },
+            PairOutcome::Chunks { shared, a, b } => PairOutcome::Chunks { shared, a: b, b: a },
+            PairOutcome::Sets { common, a, b, whole } => PairOutcome::Sets { common, a: b, b: a, whole },
             same => same,
         };
         let (a, b, found) = if a < b { (a, b, found) } else { (b, a, turned) };
-        Verified { a: ContentIndex(a), b: ContentIndex(b), found }
+        VerifiedPair { a: ContentIndex(a), b: ContentIndex(b), found }
     }
 
     /// Measures for contents of these sizes.
-    pub(crate) fn measured(&self, a_bytes: u64, b_bytes: u64) -> Measured {
+    pub(crate) fn measured(&self, a_bytes: u64, b_bytes: u64) -> LinkFigures {
         let of = |part, whole| Fraction { part, whole };
         match self.found {
-            Found::Chunks { shared, a, b } => {
+            PairOutcome::Chunks { shared, a, b } => {
                 let Resemblance { shared: part, union: whole } = Resemblance::of(shared, a, b);
-                Measured {
+                LinkFigures {
                     shared_bytes: [shared; 2],
                     resemblance: of(part, whole),
                     contained: Some([of(shared, a), of(shared, b)]),
@@ -53,17 +53,17 @@ impl Verified {
                     estimate: None,
                 }
             }
-            Found::Sets { common, a, b, whole } => Measured {
+            PairOutcome::Sets { common, a, b, whole } => LinkFigures {
                 shared_bytes: [of(common, a).of_bytes(a_bytes), of(common, b).of_bytes(b_bytes)],
                 resemblance: of(common, a + b - common),
                 contained: Some([of(common, a), of(common, b)]),
                 relation: Relation::of(common, a, b),
                 estimate: Some(Estimate::of(whole)),
             },
-            Found::Sample { agreeing, sample, whole } => {
+            PairOutcome::Sample { agreeing, sample, whole } => {
                 alike(of(agreeing, sample), a_bytes, b_bytes, Estimate::of(whole))
             }
-            Found::Cosine(millionths) => {
+            PairOutcome::Cosine(millionths) => {
                 alike(of(millionths.into(), 1_000_000), a_bytes, b_bytes, Estimate::Comparison)
             }
         }
@@ -72,7 +72,7 @@ impl Verified {
 
 /// True if the outcome makes the pair a link: by containment, or if that is unknown by
 /// resemblance.
-pub(crate) fn is_link(measured: &Measured, thresholds: &Thresholds) -> bool {
+pub(crate) fn is_link(measured: &LinkFigures, thresholds: &Thresholds) -> bool {
     let Thresholds { min_shared_bytes, min_containment } = thresholds;
     match measured.contained {
         None => min_containment.is_reached_by(measured.resemblance.part, measured.resemblance.whole),
@@ -84,10 +84,10 @@ pub(crate) fn is_link(measured: &Measured, thresholds: &Thresholds) -> bool {
 }
 
 /// Estimate from resemblance alone: r (a + b) / (1 + r) bytes are in both.
-fn alike(resemblance: Fraction, a_bytes: u64, b_bytes: u64, estimate: Estimate) -> Measured {
+fn alike(resemblance: Fraction, a_bytes: u64, b_bytes: u64, estimate: Estimate) -> LinkFigures {
     let Fraction { part, whole } = resemblance;
     let shared = Fraction { part, whole: whole + part }.of_bytes(a_bytes.saturating_add(b_bytes));
-    Measured {
+    LinkFigures {
         shared_bytes: [shared; 2],
         resemblance,
         contained: None,

@@ -5,7 +5,7 @@ use std::path::PathBuf;
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
-use cognate_analysis::published::Checked;
+use cognate_analysis::published::IntactResults;
 use cognate_analysis::spark::{Spark, SparkSettings};
 use cognate_analysis::spec::ScanSpec;
 use cognate_analysis::{Analyser, AnalysisLimits};
@@ -97,7 +97,7 @@ impl Coordinator {
             indexes: Arc::clone(&indexes),
             folder,
             clock,
-            checked: Checked::default(),
+            checked: IntactResults::default(),
             spark: Spark { settings: config.spark.clone(), folder: state_dir.join("spark") },
         });
         let scans = Arc::new(Scans {

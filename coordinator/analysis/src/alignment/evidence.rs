@@ -11,9 +11,9 @@ use cognate_similarity::{ContentIndex, Link};
 use super::search::{Vote, common_end, search};
 use super::{Alignment, equal, name};
 use crate::error::Error;
-use crate::freeze::Frozen;
+use crate::freeze::FrozenSet;
+use crate::link_figures::LinkFigures;
 use crate::measure::Measures;
-use crate::measured::Measured;
 use crate::subject::{Subject, index};
 
 /// Pairs of copies that are weighed for one content; of more, only equal paths are evidence.
@@ -29,11 +29,11 @@ struct Gathering<'a> {
     /// For each document, the bytes that it shares with the one of the same path.
     stays: Vec<Option<u64>>,
     /// For each content, by repository, the content at the other repository that shares most with it.
-    best: [Vec<Option<Best>>; 2],
+    best: [Vec<Option<BestPartner>>; 2],
 }
 
 /// Bytes in common, and the content; of equals the first.
-type Best = (u64, Reverse<u32>);
+type BestPartner = (u64, Reverse<u32>);
 
 impl<'a> Gathering<'a> {
     /// Begins with copies; nothing if there are not two repositories.
@@ -67,17 +67,17 @@ impl<'a> Gathering<'a> {
     }
 
     /// Takes in a link.
-    fn link(&mut self, link: &Link, measured: &Measured) {
+    fn link(&mut self, link: &Link, measured: &LinkFigures) {
         for (from, to, shared_bytes) in
             [(link.a, link.b, measured.shared_bytes[0]), (link.b, link.a, measured.shared_bytes[1])]
         {
             for side in 0..2 {
-                self.consider(side, (from, to), shared_bytes);
+                self.consider(side, from, to, shared_bytes);
             }
         }
     }
 
-    fn consider(&mut self, side: usize, (from, to): (ContentIndex, ContentIndex), shared_bytes: u64) {
+    fn consider(&mut self, side: usize, from: ContentIndex, to: ContentIndex, shared_bytes: u64) {
         let subject = self.subject;
         let (own, others) = (self.copies(from)[side], self.copies(to)[1 - side]);
         if own.is_empty() || others.is_empty() {
@@ -165,18 +165,18 @@ pub(crate) fn magnitude(bytes: u64) -> u64 {
     UNIT * u64::from(u64::BITS - bytes.leading_zeros())
 }
 
-/// The alignment that somebody wants.
+/// The alignment that the options of a scan ask for.
 #[derive(Clone, Default, Debug)]
-pub(crate) struct Wanted {
-    /// Pairs of folders that are in any case.
+pub(crate) struct AlignmentRequest {
+    /// Pairs of folders that it has in any case.
     pub(crate) given: Vec<[Vec<u8>; 2]>,
-    /// True if further ones are searched for.
+    /// True if further pairs are searched for.
     pub(crate) search: bool,
 }
 
 /// The same repositories under an earlier view.
-pub(crate) struct Before<'a> {
-    pub(crate) frozen: &'a Frozen,
+pub(crate) struct EarlierView<'a> {
+    pub(crate) frozen: &'a FrozenSet,
     pub(crate) votes: Vec<Vote<'a>>,
 }
 
@@ -184,22 +184,23 @@ pub(crate) struct Before<'a> {
 pub(crate) type EachLink<'a> = &'a dyn Fn(&mut dyn FnMut(&Link)) -> Result<(), Error>;
 
 /// The alignment of the two repositories of a layer; an empty one if there are not two.
-pub(crate) fn found(
+pub(crate) fn find(
     subject: &Subject<'_>,
-    (each_link, measures): (EachLink<'_>, &Measures),
-    wanted: &Wanted,
-    before: Option<Before<'_>>,
+    each_link: EachLink<'_>,
+    measures: &Measures,
+    request: &AlignmentRequest,
+    earlier: Option<EarlierView<'_>>,
 ) -> Result<Alignment, Error> {
-    let Some(mut gathering) = Gathering::new(subject).filter(|_| wanted.search || !wanted.given.is_empty()) else {
+    let Some(mut gathering) = Gathering::new(subject).filter(|_| request.search || !request.given.is_empty()) else {
         return Ok(Alignment::default());
     };
     let mut votes = Vec::new();
     let mut frozen = vec![subject.frozen];
-    if wanted.search {
+    if request.search {
         each_link(&mut |link| gathering.link(link, &measures.of(&subject.frozen.contents, link)))?;
         votes = gathering.finish();
-        frozen.extend(before.iter().map(|before| before.frozen));
-        votes.extend(before.into_iter().flat_map(|before| before.votes));
+        frozen.extend(earlier.iter().map(|earlier| earlier.frozen));
+        votes.extend(earlier.into_iter().flat_map(|earlier| earlier.votes));
     }
     let paths = [0, 1].map(|root| {
         let documents =
@@ -211,11 +212,11 @@ pub(crate) fn found(
         paths.dedup();
         paths
     });
-    Ok(search([&paths[0], &paths[1]], &votes, &wanted.given))
+    Ok(search([&paths[0], &paths[1]], &votes, &request.given))
 }
 
 /// For each document, the one at its place in the other repository. Nothing if there are not two repositories.
-pub(crate) fn counterparts(frozen: &Frozen, alignment: &Alignment) -> Option<Vec<Option<u32>>> {
+pub(crate) fn counterparts(frozen: &FrozenSet, alignment: &Alignment) -> Option<Vec<Option<u32>>> {
     if frozen.roots.len() != 2 {
         return None;
     }

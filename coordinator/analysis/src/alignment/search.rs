@@ -15,9 +15,9 @@ use foldhash::{HashMap, HashMapExt as _, HashSet};
 
 use super::{AlignedPair, Alignment, Paths, below, depth, is_within, joined, name, parent, rest, upwards};
 
-/// The votes for a pair count for so many times those for what is there already.
+/// A pair needs this many times the votes of the documents that are in their places already.
 const CLEARLY: u64 = 2;
-/// One document in so many of the smaller folder has to vote.
+/// Documents of the smaller folder for each one that has to vote.
 const SHARE: u64 = 8;
 
 /// Evidence that two documents are at the same place.
@@ -33,7 +33,7 @@ type Pair<'a> = [&'a [u8]; 2];
 
 /// A vote, and the folders that it is for at present.
 #[derive(Clone, Copy)]
-struct Cast<'a> {
+struct FolderVote<'a> {
     vote: Vote<'a>,
     pair: Pair<'a>,
 }
@@ -62,15 +62,15 @@ struct Search<'a> {
     /// The documents of each repository that vote.
     voters: [HashSet<&'a [u8]>; 2],
     /// The undecided votes by the depth of the two folders together.
-    pending: BTreeMap<usize, Vec<Cast<'a>>>,
+    pending: BTreeMap<usize, Vec<FolderVote<'a>>>,
     /// For each folder of each repository, the weight of the votes of documents below it that are decided.
-    settled: [HashMap<&'a [u8], Settled>; 2],
+    settled: [HashMap<&'a [u8], PairCount>; 2],
     /// For each folder of each repository, its documents and how many of them vote.
     documents: [HashMap<&'a [u8], Documents>; 2],
 }
 
 #[derive(Clone, Copy, Default)]
-struct Settled {
+struct PairCount {
     /// Votes of all documents below the folder.
     all: u64,
     /// Votes of those directly in it.
@@ -86,7 +86,7 @@ struct Documents {
 /// The votes for a pair of folders.
 #[derive(Default)]
 struct Group<'a> {
-    votes: Vec<Cast<'a>>,
+    votes: Vec<FolderVote<'a>>,
     weight: u64,
 }
 
@@ -116,17 +116,17 @@ impl<'a> Search<'a> {
         for vote in votes {
             let [a, b] = vote.paths;
             if let Some(pair) = search.given(vote) {
-                search.settle(&Cast { vote: *vote, pair });
+                search.settle(&FolderVote { vote: *vote, pair });
             } else if a == b {
                 *staying.entry(parent(a)).or_default() += vote.weight;
             } else {
                 let common = common_end(a, b);
                 let folder = |path: &'a [u8]| &path[..(path.len() - common).saturating_sub(1)];
-                search.put(Cast { vote: *vote, pair: [folder(a), folder(b)] });
+                search.put(FolderVote { vote: *vote, pair: [folder(a), folder(b)] });
             }
         }
         for (folder, weight) in staying {
-            (0..2).for_each(|side| search.settle_in(side, (folder, &[]), weight));
+            (0..2).for_each(|side| search.settle_in(side, folder, &[], weight));
         }
         search
     }
@@ -151,19 +151,19 @@ impl<'a> Search<'a> {
         self.given.iter().find(leads).map(|[of_a, of_b]| [of_a.as_slice(), of_b.as_slice()])
     }
 
-    fn put(&mut self, cast: Cast<'a>) {
+    fn put(&mut self, cast: FolderVote<'a>) {
         self.pending.entry(cast.pair.iter().map(|folder| depth(folder)).sum()).or_default().push(cast);
     }
 
     /// Counts a vote for the place that its pair gives, in all folders below that pair.
-    fn settle(&mut self, cast: &Cast<'a>) {
+    fn settle(&mut self, cast: &FolderVote<'a>) {
         for side in 0..2 {
-            self.settle_in(side, (parent(cast.vote.paths[side]), cast.pair[side]), cast.vote.weight);
+            self.settle_in(side, parent(cast.vote.paths[side]), cast.pair[side], cast.vote.weight);
         }
     }
 
     /// Counts votes of documents in a folder for it and for the folders above it, up to that of their pair.
-    fn settle_in(&mut self, side: usize, (folder, of_pair): (&'a [u8], &[u8]), weight: u64) {
+    fn settle_in(&mut self, side: usize, folder: &'a [u8], of_pair: &[u8], weight: u64) {
         for above in upwards(folder).take_while(|above| above.len() >= of_pair.len()) {
             let settled = self.settled[side].entry(above).or_default();
             settled.all += weight;
@@ -172,7 +172,7 @@ impl<'a> Search<'a> {
     }
 
     /// Decides the pairs of one depth.
-    fn decide(&mut self, round: Vec<Cast<'a>>) {
+    fn decide(&mut self, round: Vec<FolderVote<'a>>) {
         // Undecided pairs of deeper folders are rivals too.
         let strongest = strongest(round.iter().chain(self.pending.values().flatten()));
         for (pair, group) in grouped(&round) {
@@ -251,7 +251,7 @@ impl<'a> Search<'a> {
     }
 }
 
-fn grouped<'a>(casts: &[Cast<'a>]) -> BTreeMap<Pair<'a>, Group<'a>> {
+fn grouped<'a>(casts: &[FolderVote<'a>]) -> BTreeMap<Pair<'a>, Group<'a>> {
     let mut groups: BTreeMap<Pair<'a>, Group<'a>> = BTreeMap::new();
     for cast in casts {
         let group = groups.entry(cast.pair).or_default();
@@ -265,7 +265,7 @@ fn grouped<'a>(casts: &[Cast<'a>]) -> BTreeMap<Pair<'a>, Group<'a>> {
 type Strength<'a> = (u64, Reverse<Pair<'a>>);
 
 /// For each folder of each repository, its strongest pair.
-fn strongest<'a, 'c>(casts: impl Iterator<Item = &'c Cast<'a>>) -> [HashMap<&'a [u8], Strength<'a>>; 2]
+fn strongest<'a, 'c>(casts: impl Iterator<Item = &'c FolderVote<'a>>) -> [HashMap<&'a [u8], Strength<'a>>; 2]
 where
     'a: 'c,
 {
@@ -283,14 +283,14 @@ where
 }
 
 /// The same vote for the folders one name deeper, if its documents are below those.
-fn lowered<'a>(cast: &Cast<'a>) -> Option<Cast<'a>> {
+fn lowered<'a>(cast: &FolderVote<'a>) -> Option<FolderVote<'a>> {
     let [a, b] = [0, 1].map(|side| {
         let path = cast.vote.paths[side];
         let begin = if cast.pair[side].is_empty() { 0 } else { cast.pair[side].len() + 1 };
         let end = path[begin..].iter().position(|byte| *byte == b'/')?;
         Some(&path[..begin + end])
     });
-    Some(Cast { vote: cast.vote, pair: [a?, b?] })
+    Some(FolderVote { vote: cast.vote, pair: [a?, b?] })
 }
 
 /// Number of bytes of complete names that two paths have in common at their ends.

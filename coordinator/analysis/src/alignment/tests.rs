@@ -4,7 +4,6 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use proptest::prelude::*;
 
-use cognate_fingerprint::{Method, View};
 use cognate_similarity::{ContentIndex, Link};
 
 use super::*;
@@ -44,13 +43,13 @@ fn aligned(a: &Tree, b: &Tree, given: &[(&str, &str)]) -> Alignment {
         Some(Link { a: *content, b: *edited, shared_bytes: 800 })
     });
     let links: Vec<Link> = links.collect();
-    let measures = Measures::of_weights(&Method::parse("tttd", View::Raw, None, "").unwrap());
+    let measures = Measures::of_chunks();
     let given = given.iter().map(|(a, b)| [a.as_bytes().to_vec(), b.as_bytes().to_vec()]).collect();
     let each_link = |visit: &mut dyn FnMut(&Link)| {
         links.iter().for_each(visit);
         Ok(())
     };
-    found(&subject, (&each_link, &measures), &Wanted { given, search: true }, None).unwrap()
+    find(&subject, &each_link, &measures, &AlignmentRequest { given, search: true }, None).unwrap()
 }
 
 fn check(a: &Tree, b: &Tree, given: &[(&str, &str)], pairs: &[(&str, &str)]) {

@@ -21,7 +21,7 @@ use super::coverage::roots_of;
 use super::pair::{Pair, ascending, is_compared};
 use crate::compare::Task;
 use crate::error::Error;
-use crate::freeze::Frozen;
+use crate::freeze::FrozenSet;
 use crate::subject::Subject;
 
 /// The sum over the slots of a candidate, at least.
@@ -71,7 +71,7 @@ type FoundPair<'a> = dyn FnMut(Link) -> Result<(), EngineError> + 'a;
 
 /// Of every content, whether it seeks a partner. In a scan of one repository, a partner is one in the same.
 fn seeking(subject: &Subject<'_>, known: &[Pair]) -> Vec<bool> {
-    let Frozen { contents, sketches, .. } = subject.frozen;
+    let FrozenSet { contents, sketches, .. } = subject.frozen;
     let is_alone = subject.frozen.roots.len() < 2;
     let has_copies = |content| !is_alone && roots_of(subject, content).len() > 1;
     let mut seeks: Vec<bool> = (0..).zip(contents).map(|(content, _)| !has_copies(content)).collect();
@@ -114,7 +114,8 @@ fn pairs_of_slot(
 }
 
 impl Partners {
-    fn offer(&mut self, (a, b): Pair, agreement: u64) {
+    fn offer(&mut self, pair: Pair, agreement: u64) {
+        let (a, b) = pair;
         for (content, other) in [(a, b), (b, a)] {
             let (partners, partner) = (&mut self.0[content as usize], (Reverse(agreement), other));
             let place = partners.partition_point(|earlier| *earlier < partner);

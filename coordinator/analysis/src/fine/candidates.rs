@@ -4,12 +4,11 @@
 //! one rare name in two repositories (`placed`), and of the others those whose sketches *agree* (`agreeing`). Each kind has its bounds, so that their
 //! number grows with the contents; what the bounds leave out keeps the figures of whole chunks and is counted.
 
-use cognate_similarity::LinkFile;
-
 use super::pair::{Pair, ascending};
 use super::placed::placed_pairs;
 use super::sample::Sampling;
 use crate::alignment::Alignment;
+use crate::clusters::Links;
 use crate::compare::Task;
 use crate::error::Error;
 use crate::threads::side_by_side;
@@ -34,7 +33,7 @@ impl Task<'_> {
     /// Finds the candidates, and shows the pairs of which a sample is drawn.
     pub(super) fn fine_candidates(
         &self,
-        coarse: &LinkFile,
+        coarse: &Links,
         alignment: &Alignment,
         sampling: &mut Sampling<'_>,
     ) -> Result<Candidates, Error> {

@@ -19,14 +19,14 @@ pub(super) const ROW_BYTES: usize = 16 + 8 + 4 + 4;
 const FOOTER_BYTES: usize = 8 + 8 + 32;
 /// Where the fine chunks of a chunk are.
 #[derive(Clone, Copy, Debug)]
-pub(super) struct Place {
+pub(super) struct ChunkLocation {
     pub(super) offset: u64,
     pub(super) count: u32,
     /// CRC-32 of the bytes there.
     pub(super) check: u32,
 }
 
-impl Place {
+impl ChunkLocation {
     pub(super) fn end(self) -> u64 {
         self.offset + u64::from(self.count) * FINE_BYTES as u64
     }
@@ -64,7 +64,7 @@ impl Footer {
 }
 
 /// A row of the index.
-pub(super) fn row(tag: &Tag, place: Place) -> [u8; ROW_BYTES] {
+pub(super) fn row(tag: &Tag, place: ChunkLocation) -> [u8; ROW_BYTES] {
     let mut bytes = [0; ROW_BYTES];
     bytes[..16].copy_from_slice(&tag.0);
     bytes[16..24].copy_from_slice(&place.offset.to_le_bytes());

@@ -19,7 +19,7 @@ use crate::subject::Subject;
 
 /// A chunk of a content, as far as contents under a root share it.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
-struct Place {
+struct ChunkUnderRoot {
     content: u32,
     tag: Tag,
     root: u16,
@@ -52,9 +52,19 @@ impl Marks {
     }
 }
 
+/// A chunk of one content, of which others share fine chunks.
+struct SharedChunk<'a> {
+    /// What others share of it, by their roots.
+    of_chunk: &'a [(ChunkUnderRoot, Marks)],
+    /// The roots under which the chunk occurs as a whole.
+    whole: &'a [u16],
+    fine: &'a [FineChunk],
+    parts: &'a [Part],
+}
+
 /// The fine chunks that contents share with others, by the roots of the others.
 #[derive(Default)]
-pub(super) struct Covered(HashMap<Place, Marks>);
+pub(super) struct SharedFineChunks(HashMap<ChunkUnderRoot, Marks>);
 
 /// The roots under which a content has a document that is no control, each once.
 pub(super) fn roots_of(subject: &Subject<'_>, content: u32) -> Vec<u16> {
@@ -63,7 +73,7 @@ pub(super) fn roots_of(subject: &Subject<'_>, content: u32) -> Vec<u16> {
     roots
 }
 
-impl Covered {
+impl SharedFineChunks {
     /// Adds what a measured pair has in common on one side: `chunks` are those that were added to the measure, in order, each with the
     /// number of times that it was added.
     pub(super) fn add(
@@ -83,7 +93,7 @@ impl Covered {
                 common: Bits::of(counted),
             };
             for root in roots {
-                let place = Place { content, tag, root: *root };
+                let place = ChunkUnderRoot { content, tag, root: *root };
                 match self.0.entry(place) {
                     Entry::Occupied(mut marks) => marks.get_mut().add(&found),
                     Entry::Vacant(marks) => drop(marks.insert(found.clone())),
@@ -92,8 +102,8 @@ impl Covered {
         }
     }
 
-    fn merge(all: Vec<Covered>) -> Vec<(Place, Marks)> {
-        let mut places: Vec<(Place, Marks)> = all.into_iter().flat_map(|covered| covered.0).collect();
+    fn merge(all: Vec<SharedFineChunks>) -> Vec<(ChunkUnderRoot, Marks)> {
+        let mut places: Vec<(ChunkUnderRoot, Marks)> = all.into_iter().flat_map(|covered| covered.0).collect();
         places.sort_unstable_by_key(|(place, _)| *place);
         places.dedup_by(|(later, of_later), (place, marks)| {
             let same = later == place;
@@ -110,25 +120,28 @@ impl Task<'_> {
     /// Adds the covered bytes to the overlap of whole chunks.
     pub(super) fn add_coverage(
         &self,
-        covered: Vec<Covered>,
-        (expansions, parts): (&Expansions, &Parts),
+        covered: Vec<SharedFineChunks>,
+        expansions: &Expansions,
+        parts: &Parts,
         overlap: &mut [OverlapLevel],
     ) -> Result<(), Error> {
         self.move_templates(parts, overlap)?;
-        let places = Covered::merge(covered);
+        let places = SharedFineChunks::merge(covered);
         let holders = self.roots_with(&places)?;
-        let of_contents: Vec<&[(Place, Marks)]> = places.chunk_by(|(a, _), (b, _)| a.content == b.content).collect();
+        let of_contents: Vec<&[(ChunkUnderRoot, Marks)]> =
+            places.chunk_by(|(a, _), (b, _)| a.content == b.content).collect();
         let begin =
             || (overlap.iter().map(|level| OverlapLevel::new(level.label_count())).collect(), Reading::default());
         let found = self.on_threads(&of_contents, &begin, &|(added, reading): &mut (Vec<_>, _), of_content| {
-            let of_chunks: Vec<&[(Place, Marks)]> = of_content.chunk_by(|(a, _), (b, _)| a.tag == b.tag).collect();
+            let of_chunks: Vec<&[(ChunkUnderRoot, Marks)]> =
+                of_content.chunk_by(|(a, _), (b, _)| a.tag == b.tag).collect();
             expansions.each(of_chunks.iter().map(|of_chunk| of_chunk[0].0.tag), reading, |tag, fine| {
                 let place = of_chunks.binary_search_by_key(&tag, |of_chunk| of_chunk[0].0.tag);
                 let of_chunk = of_chunks[place.expect("its tag was asked for")];
                 let whole = holders.get(&tag).map_or(&[][..], Vec::as_slice);
-                let parts = parts.of_chunk(&tag, fine);
+                let chunk = SharedChunk { of_chunk, whole, fine, parts: &parts.of_chunk(&tag, fine) };
                 for (level, added) in self.subject.levels.iter().zip(added.iter_mut()) {
-                    self.add_chunk(level, added, of_chunk, (whole, (fine, &parts)));
+                    self.add_chunk(level, added, &chunk);
                 }
             })
         })?;
@@ -170,13 +183,8 @@ impl Task<'_> {
     }
 
     /// Adds one chunk of one content under one level.
-    fn add_chunk(
-        &self,
-        level: &Level,
-        overlap: &mut OverlapLevel,
-        of_chunk: &[(Place, Marks)],
-        (whole, (fine, parts)): (&[u16], (&[FineChunk], &[Part])),
-    ) {
+    fn add_chunk(&self, level: &Level, overlap: &mut OverlapLevel, chunk: &SharedChunk<'_>) {
+        let SharedChunk { of_chunk, whole, fine, parts } = *chunk;
         let label_of = |root: u16| level.labels[usize::from(root)];
         let mut others: Vec<u16> = of_chunk.iter().map(|(place, _)| label_of(place.root)).collect();
         others.sort_unstable();
@@ -198,7 +206,7 @@ impl Task<'_> {
     }
 
     /// The roots under which each of these chunks occurs as a whole.
-    fn roots_with(&self, places: &[(Place, Marks)]) -> Result<HashMap<Tag, Vec<u16>>, Error> {
+    fn roots_with(&self, places: &[(ChunkUnderRoot, Marks)]) -> Result<HashMap<Tag, Vec<u16>>, Error> {
         let tags: HashSet<Tag> = places.iter().map(|(place, _)| place.tag).collect();
         let found = self.on_each_tag(&HashMap::new, &|holders: &mut HashMap<Tag, Vec<u16>>, postings| {
             let tag = postings[0].tag;

@@ -14,7 +14,7 @@ use cognate_storage::template::{Chunk, ROWS_MAX, TAGS_MAX};
 use foldhash::HashMapExt as _;
 
 use super::parts::Parts;
-use super::{FineFound, OutsideLink};
+use super::{FineFindings, OutsideLink};
 use crate::compare::Task;
 use crate::error::Error;
 use crate::kinds::{Kinds, NOWHERE};
@@ -69,7 +69,7 @@ impl Vote {
 }
 
 /// The rows and chunks of frames, each with its frame.
-struct Grouped {
+struct FrameGroups {
     frames: Vec<Frame>,
     of_row: foldhash::HashMap<FrameRow, u32>,
     of_chunk: HashMap<Tag, u32>,
@@ -125,12 +125,16 @@ impl Holdings {
 
 impl Task<'_> {
     /// The frames on which links rest, those first that most documents have.
-    pub(crate) fn described_frames(&self, found: &FineFound, clusters: &[Cluster]) -> Result<Vec<Frame>, Error> {
-        let resting: Vec<&OutsideLink> = found.figures.outside.iter().filter(|link| link.rests_on_frame).collect();
+    pub(crate) fn described_frames(&self, found: &FineFindings, clusters: &[Cluster]) -> Result<Vec<Frame>, Error> {
         let mut cluster_of = vec![NOWHERE; self.subject.frozen.contents.len()];
         for (cluster, number) in clusters.iter().zip(0..) {
             cluster.members.iter().for_each(|member| cluster_of[member.0 as usize] = number);
         }
+        // Greedy clusters leave out some contents that have links.
+        let is_clustered =
+            |link: &&OutsideLink| [link.a, link.b].iter().all(|one| cluster_of[*one as usize] != NOWHERE);
+        let resting = found.figures.outside.iter().filter(|link| link.rests_on_frame);
+        let resting: Vec<&OutsideLink> = resting.filter(is_clustered).collect();
         let voters: HashSet<u32> = resting.iter().flat_map(|link| [link.a, link.b]).collect();
         if voters.is_empty() {
             return Ok(Vec::new());
@@ -162,7 +166,7 @@ impl Task<'_> {
     }
 
     /// Puts rows and chunks into frames.
-    fn grouped(&self, found: &FineFound, voters: &HashSet<u32>, cluster_of: &[u32]) -> Result<Grouped, Error> {
+    fn grouped(&self, found: &FineFindings, voters: &HashSet<u32>, cluster_of: &[u32]) -> Result<FrameGroups, Error> {
         let parts = &found.parts;
         let mut of_row: foldhash::HashMap<FrameRow, Vote> = foldhash::HashMap::new();
         let mut of_tag: HashMap<Tag, Vote> = HashMap::new();
@@ -183,11 +187,11 @@ impl Task<'_> {
             rows_of_content.iter().for_each(|row| of_row.entry(*row).or_default().cast(cluster));
             Ok(())
         })?;
-        Ok(Grouped::of(parts, of_row, of_tag))
+        Ok(FrameGroups::of(parts, of_row, of_tag))
     }
 
     /// The bytes that each compared content has of each frame.
-    fn held_bytes(&self, found: &FineFound, grouped: &Grouped) -> Result<HeldBytes, Error> {
+    fn held_bytes(&self, found: &FineFindings, grouped: &FrameGroups) -> Result<HeldBytes, Error> {
         let mut tags = found.parts.tags();
         tags.retain(|tag| found.parts.of_tag(tag).frame > 0);
         let of_threads = self.on_threads(&tags, &Vec::new, &|all: &mut Vec<(Tag, OfFrames)>, tag: &Tag| {
@@ -212,7 +216,7 @@ impl Task<'_> {
         held: &[(u32, OfFrames)],
         numbers: &[u32],
         voters: &HashSet<u32>,
-        grouped: &mut Grouped,
+        grouped: &mut FrameGroups,
     ) -> HashMap<u32, Vec<u32>> {
         let mut of_voter: HashMap<u32, Vec<u32>> = HashMap::new();
         for (content, of_content) in held {
@@ -258,8 +262,8 @@ fn near(held: &[(u32, OfFrames)], frames: usize) -> Vec<(u32, u32)> {
     near
 }
 
-impl Grouped {
-    fn of(parts: &Parts, of_row: foldhash::HashMap<FrameRow, Vote>, of_tag: HashMap<Tag, Vote>) -> Grouped {
+impl FrameGroups {
+    fn of(parts: &Parts, of_row: foldhash::HashMap<FrameRow, Vote>, of_tag: HashMap<Tag, Vote>) -> FrameGroups {
         let mut rows: BTreeMap<u32, Vec<(u32, FrameRow)>> = BTreeMap::new();
         for (row, vote) in of_row {
             rows.entry(vote.cluster).or_default().push((vote.holders, row));
@@ -272,7 +276,8 @@ impl Grouped {
         let mut clusters: Vec<u32> = rows.keys().chain(chunks.keys()).copied().collect();
         clusters.sort_unstable();
         clusters.dedup();
-        let mut grouped = Grouped { frames: Vec::new(), of_row: foldhash::HashMap::new(), of_chunk: HashMap::new() };
+        let mut grouped =
+            FrameGroups { frames: Vec::new(), of_row: foldhash::HashMap::new(), of_chunk: HashMap::new() };
         for (cluster, number) in clusters.into_iter().zip(0..) {
             let rows = most_common(rows.remove(&cluster).unwrap_or_default(), ROWS_MAX);
             let chunks = most_common(chunks.remove(&cluster).unwrap_or_default(), TAGS_MAX);
@@ -284,7 +289,7 @@ impl Grouped {
     }
 
     /// Puts frames together, pair by pair, as long as one template can have both. Returns the number of the frame into which each was put.
-    fn joined(self, pairs: impl Iterator<Item = (u32, u32)>) -> (Grouped, Vec<u32>) {
+    fn joined(self, pairs: impl Iterator<Item = (u32, u32)>) -> (FrameGroups, Vec<u32>) {
         let mut sizes: Vec<[usize; 2]> =
             self.frames.iter().map(|frame| [frame.rows.len(), frame.chunks.len()]).collect();
         let mut kinds = Kinds::apart(self.frames.len());
@@ -296,7 +301,7 @@ impl Grouped {
                 sizes[a.min(b) as usize] = sum;
             }
         }
-        let mut joined = Grouped { frames: Vec::new(), of_row: foldhash::HashMap::new(), of_chunk: HashMap::new() };
+        let mut joined = FrameGroups { frames: Vec::new(), of_row: foldhash::HashMap::new(), of_chunk: HashMap::new() };
         let mut of_kinds: BTreeMap<u32, (u32, usize)> = BTreeMap::new();
         let mut numbers = Vec::new();
         for (frame, kind) in self.frames.into_iter().zip(kinds.finish()) {
@@ -324,7 +329,7 @@ impl Grouped {
     }
 
     /// The bytes of a chunk that each frame has; of several, a fine chunk counts for the one that ends there first.
-    fn held_of_chunk(&self, found: &FineFound, tag: &Tag) -> Result<OfFrames, Error> {
+    fn held_of_chunk(&self, found: &FineFindings, tag: &Tag) -> Result<OfFrames, Error> {
         if let Some(frame) = self.of_chunk.get(tag) {
             return Ok(vec![(*frame, found.parts.of_tag(tag).frame)]);
         }
@@ -378,7 +383,7 @@ mod tests {
             frame(8, vec![row(200); ROWS_MAX - 2]),
         ];
         let of_row = [(row(7), 0), (row(1), 1), (row(9), 1), (row(3), 2), (row(200), 3)];
-        let grouped = Grouped { frames, of_row: of_row.into_iter().collect(), of_chunk: HashMap::new() };
+        let grouped = FrameGroups { frames, of_row: of_row.into_iter().collect(), of_chunk: HashMap::new() };
         let (joined, numbers) = grouped.joined([(0, 1), (0, 3), (1, 3)].into_iter());
         assert_eq!(numbers, [0, 0, 1, 2]);
         let found: Vec<_> = joined.frames.iter().map(|frame| (frame.cluster, frame.rows.len())).collect();

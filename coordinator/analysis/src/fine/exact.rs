@@ -3,7 +3,6 @@
 use std::collections::BTreeMap;
 
 use cognate_proto::measure::ContentPair;
-use cognate_similarity::LinkFile;
 
 use super::answers::Answers;
 use super::links::MeasuredPair;
@@ -12,6 +11,7 @@ use super::sample::{SampledPair, Sampling};
 use super::wanted::compared;
 use super::{FineFailure, FineRound, MeasureAnswer, MeasureRequest};
 use crate::alignment::Alignment;
+use crate::clusters::Links;
 use crate::compare::Task;
 use crate::error::Error;
 use crate::threads::next_to_sites;
@@ -54,15 +54,18 @@ pub(crate) struct ExactSite {
 /// By the number of a site, the reason why it gave no answer to an earlier request of this scan.
 pub(super) type Failures = BTreeMap<u16, FineFailure>;
 
-/// The counts of the sites, and the sites that were asked.
-pub(super) type Counted = (Answers, Vec<ExactSite>);
+/// The counts of the sites, and the sites with pairs of the sample.
+pub(super) struct SiteCounts {
+    answers: Answers,
+    sites: Vec<ExactSite>,
+}
 
 impl Task<'_> {
     /// Has a sample measured exactly where pairs are compared by whole chunks alone. `align` finds the alignment, if there can be pairs
     /// at one place for which it counts.
     pub(crate) fn coarse_exact(
         &self,
-        coarse: &LinkFile,
+        coarse: &Links,
         align: impl FnOnce() -> Result<Alignment, Error>,
         round: &FineRound<'_>,
     ) -> Result<ExactFigures, Error> {
@@ -76,17 +79,13 @@ impl Task<'_> {
         let spec = &self.scan.spec;
         let count = || self.measures(&sample, &Failures::new(), round);
         let report = || self.reported(&sample, &[]);
-        let (counted, reported) = next_to_sites((spec.in_process, spec.threads), count, report)?;
+        let (counted, reported) = next_to_sites(spec.in_process, spec.threads, count, report)?;
         Ok(self.exact(&sample, &reported, counted))
     }
 
     /// Compares what sites counted with what is [reported](Task::reported).
-    pub(super) fn exact(
-        &self,
-        sample: &[SampledPair],
-        reported: &[MeasuredPair],
-        (answers, sites): Counted,
-    ) -> ExactFigures {
+    pub(super) fn exact(&self, sample: &[SampledPair], reported: &[MeasuredPair], counts: SiteCounts) -> ExactFigures {
+        let SiteCounts { answers, sites } = counts;
         let pair = |(sampled, reported): (&SampledPair, &MeasuredPair)| {
             let true_bytes = answers.get(&self.at_sites(sampled))?;
             self.exact_pair(sampled, reported, true_bytes)
@@ -142,7 +141,7 @@ impl Task<'_> {
         sample: &[SampledPair],
         failures: &Failures,
         round: &FineRound<'_>,
-    ) -> Result<Counted, Error> {
+    ) -> Result<SiteCounts, Error> {
         let mut earlier = Answers::default();
         for files in round.earlier.iter().filter(|files| files.answers.is_file()) {
             match Answers::read(&files.answers) {
@@ -175,7 +174,7 @@ impl Task<'_> {
             answers.keep(&earlier);
         }
         answers.write(&round.files.answers, round.durable)?;
-        Ok((answers, sites.into_values().map(|(site, _)| site).collect()))
+        Ok(SiteCounts { answers, sites: sites.into_values().map(|(site, _)| site).collect() })
     }
 
     /// Asks all sites at the same time for the pairs that are unknown.

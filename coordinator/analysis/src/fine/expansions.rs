@@ -13,7 +13,7 @@ use cognate_proto::fine::Expansion;
 use foldhash::{HashMap, HashMapExt as _};
 
 use super::chunk_file::{
-    self, CHECKSUM_BYTES, FINE_BYTES, Footer, HEADER_BYTES, MAGIC, Place, ROW_BYTES, damaged, fine_chunks,
+    self, CHECKSUM_BYTES, ChunkLocation, FINE_BYTES, Footer, HEADER_BYTES, MAGIC, ROW_BYTES, damaged, fine_chunks,
 };
 use crate::error::Error;
 
@@ -39,7 +39,7 @@ pub(super) struct Reading {
 /// The chunks that are to be read, and the bytes of one portion of them.
 #[derive(Default)]
 struct Portions {
-    wanted: Vec<(Place, Tag)>,
+    wanted: Vec<(ChunkLocation, Tag)>,
     bytes: Vec<u8>,
 }
 
@@ -48,7 +48,7 @@ struct Portions {
 pub(super) struct Expansions {
     file: File,
     path: PathBuf,
-    places: HashMap<Tag, Place>,
+    places: HashMap<Tag, ChunkLocation>,
 }
 
 /// A file that is being written.
@@ -59,7 +59,7 @@ pub(super) struct ExpansionsWriter {
     held: Vec<u8>,
     hasher: blake3::Hasher,
     end: u64,
-    places: HashMap<Tag, Place>,
+    places: HashMap<Tag, ChunkLocation>,
 }
 
 impl ExpansionsWriter {
@@ -94,7 +94,7 @@ impl ExpansionsWriter {
         }
         let count = u32::try_from(fine.len() / FINE_BYTES).expect("a chunk has a few thousand fine chunks");
         let check = crc32fast::hash(fine);
-        self.places.insert(tag, Place { offset: self.end + HEADER_BYTES as u64, count, check });
+        self.places.insert(tag, ChunkLocation { offset: self.end + HEADER_BYTES as u64, count, check });
         self.write(&tag.0)?;
         self.write(&count.to_le_bytes())?;
         self.write(fine)
@@ -125,7 +125,7 @@ impl ExpansionsWriter {
         let (start, mut hasher) = (self.end, blake3::Hasher::new());
         for part in 0..INDEX_PARTS {
             let is_here = |tag: &Tag| tag.0[0] / (u8::MAX / INDEX_PARTS + 1) == part;
-            let mut rows: Vec<(Tag, Place)> =
+            let mut rows: Vec<(Tag, ChunkLocation)> =
                 self.places.iter().filter(|(tag, _)| is_here(tag)).map(|(tag, place)| (*tag, *place)).collect();
             rows.sort_unstable_by_key(|(tag, _)| tag.0);
             for (tag, place) in rows {
@@ -160,11 +160,11 @@ impl ExpansionsWriter {
 impl Expansions {
     /// Opens a file, and checks all of it.
     pub(super) fn open(path: &Path) -> Result<Expansions, Error> {
-        let read = || -> io::Result<HashMap<Tag, Place>> {
+        let read = || -> io::Result<HashMap<Tag, ChunkLocation>> {
             let file = File::open(path)?;
             let all = file.metadata()?.len().checked_sub(CHECKSUM_BYTES as u64).ok_or_else(damaged)?;
             let end = Footer::read(&file)?.start;
-            let hashed = Hashed { file, left: all, hasher: blake3::Hasher::new() };
+            let hashed = HashingReader { file, left: all, hasher: blake3::Hasher::new() };
             let mut input = BufReader::with_capacity(HELD_BYTES_MAX, hashed);
             let (mut magic, mut header) = ([0; 8], [0; HEADER_BYTES]);
             input.read_exact(&mut magic)?;
@@ -174,7 +174,7 @@ impl Expansions {
                 input.read_exact(&mut header)?;
                 let (tag, count) = header.split_first_chunk().expect("a header begins with a tag");
                 let count = u32::from_le_bytes(count.try_into().expect("a count has four bytes"));
-                let mut place = Place { offset: offset + HEADER_BYTES as u64, count, check: 0 };
+                let mut place = ChunkLocation { offset: offset + HEADER_BYTES as u64, count, check: 0 };
                 if place.end() > end {
                     return Err(damaged());
                 }
@@ -183,7 +183,7 @@ impl Expansions {
                 offset = place.end();
             }
             pass_over(&mut input, all.checked_sub(offset).ok_or_else(damaged)?)?;
-            let Hashed { mut file, hasher, .. } = input.into_inner();
+            let HashingReader { mut file, hasher, .. } = input.into_inner();
             let mut checksum = [0; CHECKSUM_BYTES];
             file.read_exact(&mut checksum)?;
             let intact = magic == MAGIC && checksum == *hasher.finalize().as_bytes();
@@ -243,7 +243,7 @@ impl Expansions {
         let mut rest = wanted.as_slice();
         while let Some((first, _)) = rest.first() {
             let mut end = first.end();
-            let follows = |(place, _): &&(Place, Tag)| {
+            let follows = |(place, _): &&(ChunkLocation, Tag)| {
                 let is_near = place.offset <= end + GAP_BYTES_MAX && place.end() - first.offset <= READ_BYTES_MAX;
                 end = if is_near { place.end() } else { end };
                 is_near
@@ -263,7 +263,7 @@ impl Expansions {
 
     /// The fine chunks of a chunk, if it was cut again.
     pub(super) fn get(&self, tag: &Tag) -> Result<Option<Vec<FineChunk>>, Error> {
-        let Some(Place { offset, count, .. }) = self.places.get(tag) else { return Ok(None) };
+        let Some(ChunkLocation { offset, count, .. }) = self.places.get(tag) else { return Ok(None) };
         let mut bytes = vec![0; FINE_BYTES * *count as usize];
         self.file.read_exact_at(&mut bytes, *offset).map_err(Error::state(&self.path))?;
         Ok(Some(fine_chunks(&bytes).collect()))
@@ -271,13 +271,13 @@ impl Expansions {
 }
 
 /// Everything of a file before its checksum, and the hash of what was read.
-struct Hashed {
+struct HashingReader {
     file: File,
     left: u64,
     hasher: blake3::Hasher,
 }
 
-impl io::Read for Hashed {
+impl io::Read for HashingReader {
     fn read(&mut self, bytes: &mut [u8]) -> io::Result<usize> {
         let count = (&self.file).take(self.left).read(bytes)?;
         self.left -= count as u64;

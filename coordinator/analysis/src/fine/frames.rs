@@ -9,17 +9,18 @@ use std::collections::{HashMap, HashSet};
 
 use cognate_fingerprint::Tag;
 use cognate_similarity::frame::{DistinctRows, FrameRow, ROW_FINE_CHUNKS, RowFilter, rows};
-use cognate_similarity::{Link, LinkFile, Posting};
+use cognate_similarity::{Link, Posting};
 use foldhash::HashMapExt as _;
 
 use super::expansions::{Expansions, Reading};
-use super::links::MeasuredPair;
+use super::links::MeasuredPairs;
 use super::loose::LooseMarks;
 use super::parts::{PartBytes, Parts};
 use super::wanted::WantedChunk;
+use crate::clusters::Links;
 use crate::compare::Task;
 use crate::error::Error;
-use crate::kinds::{Kinds, Seen, is_most};
+use crate::kinds::{Kinds, NumberSet, is_most};
 
 /// The least number of kinds that have a part of a frame.
 const KINDS_MIN: u32 = 8;
@@ -33,7 +34,7 @@ fn kinds_min(contents: usize) -> u32 {
 }
 
 /// The compared contents, and the fine chunks that they have.
-pub(super) struct Compared<'a> {
+pub(super) struct FrameContents<'a> {
     /// Ascending.
     pub(super) contents: &'a [u32],
     /// Those of their chunks that the sites were asked for, ascending.
@@ -49,7 +50,7 @@ type RowCounts = foldhash::HashMap<FrameRow, u32>;
 impl Task<'_> {
     /// The chunks that contents of many kinds have, each with the first of them. Sites cut them again as well, so that frames are known
     /// where chunks begin and end elsewhere.
-    pub(super) fn spread_chunks(&self, coarse: &LinkFile, contents: &[u32]) -> Result<Vec<WantedChunk>, Error> {
+    pub(super) fn spread_chunks(&self, coarse: &Links, contents: &[u32]) -> Result<Vec<WantedChunk>, Error> {
         let least = kinds_min(contents.len());
         if contents.len() < least as usize {
             return Ok(Vec::new());
@@ -73,8 +74,8 @@ impl Task<'_> {
     /// The contents that have a link to one of another kind, ascending: no other link rests on a frame.
     pub(super) fn contents_with_loose_links(
         &self,
-        coarse: &LinkFile,
-        (measured, of_templates): (&[MeasuredPair], &[PartBytes]),
+        coarse: &Links,
+        measured: &MeasuredPairs,
         kinds: &[u32],
     ) -> Result<Vec<u32>, Error> {
         let mut is_loose = vec![false; kinds.len()];
@@ -85,7 +86,8 @@ impl Task<'_> {
             }
         };
         coarse.for_each(|link| add(link.a.0, link.b.0))?;
-        measured.iter().filter_map(|pair| self.link_of(pair, of_templates)).for_each(|link| add(link.a.0, link.b.0));
+        let links = measured.pairs.iter().filter_map(|pair| self.link_of(pair, &measured.of_templates));
+        links.for_each(|link| add(link.a.0, link.b.0));
         Ok((0..).zip(is_loose).filter_map(|(content, is_loose)| is_loose.then_some(content)).collect())
     }
 
@@ -105,7 +107,7 @@ impl Task<'_> {
     /// Finds the frames of the compared contents, outside of templates, into `parts`.
     pub(super) fn find_frames(
         &self,
-        compared: &Compared<'_>,
+        compared: &FrameContents<'_>,
         kinds: &[u32],
         spread: &[WantedChunk],
         parts: &mut Parts,
@@ -114,14 +116,14 @@ impl Task<'_> {
         if compared.contents.len() < least as usize {
             return Ok(());
         }
-        // Those of a kind follow each other.
         let mut contents = compared.contents.to_vec();
         contents.sort_unstable_by_key(|content| (kinds[*content as usize], *content));
-        let filter = self.row_filter(compared, (&contents, kinds), parts)?;
+        let by_kind = ByKind { contents: &contents, kinds };
+        let filter = self.row_filter(compared, by_kind, parts)?;
         let counted_from = filter.least_for(u16::try_from(least).unwrap_or(u16::MAX), COUNTED_ROWS_MAX);
         let frequent = filter.reaching(counted_from);
         drop(filter);
-        let mut counts = self.row_counts(compared, (&contents, kinds), parts, &|row| frequent.may_have(row))?;
+        let mut counts = self.row_counts(compared, by_kind, parts, &|row| frequent.may_have(row))?;
         drop(frequent);
         counts.retain(|_, count| *count >= least);
         let tags: Vec<Tag> = spread.iter().map(|chunk| chunk.tag).collect();
@@ -133,7 +135,7 @@ impl Task<'_> {
         let light = self.light(&contents, &self.part_bytes(parts)?);
         if light.len() < contents.len() {
             let kept = |light: u32, all: u32| light >= least && 2 * light >= all;
-            let lost = self.lost_counts(compared, (&contents, &light), kinds, parts)?;
+            let lost = self.lost_counts(compared, by_kind, &light, parts)?;
             let is_kept = |row: &FrameRow| {
                 let lost = lost.get(row).copied().unwrap_or_default();
                 kept(counts[row] - lost, counts[row])
@@ -158,15 +160,10 @@ impl Task<'_> {
     }
 
     /// The kind of every content.
-    pub(super) fn kinds(
-        &self,
-        coarse: &LinkFile,
-        measured: &[MeasuredPair],
-        of_templates: &[PartBytes],
-    ) -> Result<Vec<u32>, Error> {
+    pub(super) fn kinds(&self, coarse: &Links, measured: &MeasuredPairs) -> Result<Vec<u32>, Error> {
         let mut kinds = Kinds::apart(self.subject.frozen.contents.len());
         coarse.for_each(|link| self.join_near(&mut kinds, link, &[]))?;
-        measured.iter().for_each(|pair| self.join_near(&mut kinds, &pair.link(), of_templates));
+        measured.pairs.iter().for_each(|pair| self.join_near(&mut kinds, &pair.link(), &measured.of_templates));
         Ok(kinds.finish())
     }
 
@@ -191,15 +188,15 @@ impl Task<'_> {
         contents.iter().filter(is_light).copied().collect()
     }
 
-    /// Bounds the number of kinds that have each row. The contents of a kind follow each other.
+    /// Bounds the number of kinds that have each row.
     fn row_filter(
         &self,
-        compared: &Compared<'_>,
-        (contents, kinds): (&[u32], &[u32]),
+        compared: &FrameContents<'_>,
+        contents: ByKind<'_>,
         parts: &Parts,
     ) -> Result<RowFilter, Error> {
         let filter = RowFilter::new(compared.marks.count());
-        self.on_threads(&of_kinds(contents, kinds), &RowsOfKind::default, &|found: &mut RowsOfKind, kind: &&[u32]| {
+        self.on_threads(&contents.kind_by_kind(), &RowsOfKind::default, &|found: &mut RowsOfKind, kind: &&[u32]| {
             compared.rows_of_kind(kind, parts, &|_| true, found)?;
             filter.add(found.rows.rows());
             Ok(())
@@ -207,16 +204,16 @@ impl Task<'_> {
         Ok(filter)
     }
 
-    /// The number of kinds of contents that have each of the rows which may count. The contents of a kind follow each other.
+    /// The number of kinds of contents that have each of the rows which may count.
     fn row_counts(
         &self,
-        compared: &Compared<'_>,
-        (contents, kinds): (&[u32], &[u32]),
+        compared: &FrameContents<'_>,
+        contents: ByKind<'_>,
         parts: &Parts,
         may_count: &(dyn Fn(FrameRow) -> bool + Sync),
     ) -> Result<RowCounts, Error> {
         let begin = <(RowsOfKind, RowCounts)>::default;
-        let of_threads = self.on_threads(&of_kinds(contents, kinds), &begin, &|(found, counts), kind: &&[u32]| {
+        let of_threads = self.on_threads(&contents.kind_by_kind(), &begin, &|(found, counts), kind: &&[u32]| {
             compared.rows_of_kind(kind, parts, may_count, found)?;
             found.rows.rows().iter().for_each(|row| *counts.entry(*row).or_default() += 1);
             Ok(())
@@ -231,11 +228,12 @@ impl Task<'_> {
     /// Of the rows of frames, the number of kinds that have each in none of their light contents. `light` are some of the contents.
     fn lost_counts(
         &self,
-        compared: &Compared<'_>,
-        (contents, light): (&[u32], &[u32]),
-        kinds: &[u32],
+        compared: &FrameContents<'_>,
+        contents: ByKind<'_>,
+        light: &[u32],
         parts: &Parts,
     ) -> Result<RowCounts, Error> {
+        let ByKind { contents, kinds } = contents;
         let kind = |content: &u32| kinds[*content as usize];
         let is_light: HashSet<u32> = light.iter().copied().collect();
         let of_heavy: HashSet<u32> = contents.iter().filter(|content| !is_light.contains(content)).map(kind).collect();
@@ -243,7 +241,9 @@ impl Task<'_> {
         let [all, light] = [contents, light].map(|contents| {
             let changed = contents.iter().filter(|content| of_heavy.contains(&kind(content)));
             let changed: Vec<u32> = changed.copied().collect();
-            self.row_counts(compared, (&changed, kinds), parts, &|row| parts.frame_rows.contains(row))
+            self.row_counts(compared, ByKind { contents: &changed, kinds }, parts, &|row| {
+                parts.frame_rows.contains(row)
+            })
         });
         let (mut lost, light) = (all?, light?);
         lost.iter_mut().for_each(|(row, count)| *count -= light.get(row).copied().unwrap_or_default());
@@ -261,7 +261,7 @@ impl Task<'_> {
     }
 }
 
-impl Compared<'_> {
+impl FrameContents<'_> {
     /// Those rows that may count of what the contents of a kind have in common with others, each once.
     fn rows_of_kind(
         &self,
@@ -293,23 +293,32 @@ struct RowsOfKind {
     reading: Reading,
 }
 
-/// The contents of each kind, which follow each other.
-fn of_kinds<'a>(contents: &'a [u32], kinds: &[u32]) -> Vec<&'a [u32]> {
-    contents.chunk_by(|a, b| kinds[*a as usize] == kinds[*b as usize]).collect()
+/// Contents, those of a kind next to each other.
+#[derive(Clone, Copy)]
+struct ByKind<'a> {
+    contents: &'a [u32],
+    /// The kind of every content of the layer.
+    kinds: &'a [u32],
+}
+
+impl<'a> ByKind<'a> {
+    fn kind_by_kind(self) -> Vec<&'a [u32]> {
+        self.contents.chunk_by(|a, b| self.kinds[*a as usize] == self.kinds[*b as usize]).collect()
+    }
 }
 
 /// Counts the kinds among contents that count.
 struct KindCounter {
     kinds: Vec<u32>,
     is_counted: Vec<bool>,
-    seen: Seen,
+    seen: NumberSet,
 }
 
 impl KindCounter {
     fn new(kinds: Vec<u32>, contents: &[u32]) -> KindCounter {
         let mut is_counted = vec![false; kinds.len()];
         contents.iter().for_each(|content| is_counted[*content as usize] = true);
-        KindCounter { seen: Seen::new(kinds.len()), kinds, is_counted }
+        KindCounter { seen: NumberSet::new(kinds.len()), kinds, is_counted }
     }
 
     /// True if the contents have so many kinds, which are few: several threads can ask, and those of a chunk that very many contents have are not

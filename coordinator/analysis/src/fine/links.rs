@@ -9,20 +9,22 @@ use cognate_similarity::fine::{ByChunks, ChunkCount, FineMeasure, Part, RowHash,
 use cognate_similarity::{Binding, ContentIndex, Error as EngineError, Link, LinkFile, LinkWriter, OmittedLinks};
 use foldhash::HashMap;
 
-use super::coverage::{Covered, roots_of};
+use super::coverage::{SharedFineChunks, roots_of};
 use super::expansions::{Expansions, Reading};
-use super::loose::{AddedChunks, Loose, LoosePair};
+use super::loose::{AddedChunks, Loose, LooseLimits, LoosePair};
 use super::loose_links::{KeptLinks, LooseLink};
 use super::outside::OutsideLink;
+use super::pair::Pair;
 use super::parts::{PartBytes, Parts};
 use super::wanted::compared;
+use crate::clusters::Links;
 use crate::compare::Task;
 use crate::error::Error;
 use crate::kinds::is_most;
 use crate::subject::Subject;
 
-/// The room on the disk for loose links until their frames are known: so many times the working memory. The others are measured again.
-const LOOSE_LINKS_ROOM: u64 = 8;
+/// The space on the disk for loose links until their frames are known, in working memories. Links beyond it are measured again.
+const LOOSE_LINKS_SPACE: u64 = 8;
 /// Fine chunks that a thread holds at most.
 const CACHE_FINE_CHUNKS_MAX: usize = 1 << 20;
 
@@ -71,7 +73,7 @@ pub(super) struct Measuring<'a> {
 
 /// The pairs that one thread has measured, and fine chunks that it may need again.
 #[derive(Default)]
-struct Pairs {
+struct PairMeter {
     pairs: Vec<MeasuredPair>,
     measure: FineMeasure,
     known: KnownChunks,
@@ -80,15 +82,23 @@ struct Pairs {
     common: Vec<ChunkCount>,
     /// The chunks that were added to the measure.
     added: AddedChunks,
-    covered: Covered,
+    covered: SharedFineChunks,
     loose: Loose,
 }
 
-/// Everything that was measured.
-pub(super) struct Measured {
+/// The measured pairs, and what decides which of them are links.
+pub(super) struct MeasuredPairs {
+    /// By (a, b).
+    pub(super) pairs: Vec<MeasuredPair>,
+    /// Of every content, the bytes that are part of templates.
+    pub(super) of_templates: Vec<PartBytes>,
+}
+
+/// Everything that the first measurement gives, part by part.
+pub(super) struct PairMeasurements {
     /// The pairs, by (a, b).
     pub(super) pairs: Vec<MeasuredPair>,
-    pub(super) covered: Vec<Covered>,
+    pub(super) shared: Vec<SharedFineChunks>,
     pub(super) loose: Vec<Loose>,
 }
 
@@ -104,7 +114,7 @@ struct KnownChunks {
 }
 
 /// The fine chunks of a chunk with their rows, and what each is part of; no parts: all are the contents' own.
-struct Cut<'a> {
+struct CutChunk<'a> {
     fine: &'a [FineChunk],
     rows: &'a [RowHash],
     parts: &'a [Part],
@@ -112,16 +122,21 @@ struct Cut<'a> {
 
 impl Task<'_> {
     /// Measures every pair. `chunks` are those that the sites were asked for, ascending.
-    pub(super) fn measured_finely(
+    pub(super) fn measure_pairs(
         &self,
         pairs: &[(u32, u32)],
         chunks: &[Tag],
         with: Measuring<'_>,
-    ) -> Result<Measured, Error> {
+    ) -> Result<PairMeasurements, Error> {
         let spec = &self.scan.spec;
-        let loose_bytes_max = spec.memory_budget_bytes * LOOSE_LINKS_ROOM / spec.threads.get() as u64;
-        let found = self.each_pair(pairs, Pairs::default, &|found: &mut Pairs, pair, of_a, of_b| {
-            let measured = found.pair(pair, of_a, of_b, with)?;
+        let limits = LooseLimits {
+            asked: chunks,
+            expansions: with.expansions,
+            folder: self.spill_dir,
+            links_bytes_max: spec.memory_budget_bytes * LOOSE_LINKS_SPACE / spec.threads.get() as u64,
+        };
+        let found = self.each_pair(pairs, PairMeter::default, &|found: &mut PairMeter, pair, of_a, of_b| {
+            let measured = found.measure(pair, of_a, of_b, with)?;
             let shares_fine = measured.shared.all > measured.coarse.all;
             if shares_fine {
                 found.cover(pair, self.subject);
@@ -129,15 +144,15 @@ impl Task<'_> {
             if self.is_loose(&measured, with.of_contents) {
                 let measured = shares_fine.then_some((&found.measure, &found.added));
                 let pair = LoosePair { pair, common: &found.common, measured };
-                found.loose.add(&pair, (chunks, with.expansions), (self.spill_dir, loose_bytes_max))?;
+                found.loose.add(&pair, &limits)?;
             }
             found.pairs.push(measured);
             Ok(())
         })?;
-        let mut all = Measured { pairs: Vec::new(), covered: Vec::new(), loose: Vec::new() };
+        let mut all = PairMeasurements { pairs: Vec::new(), shared: Vec::new(), loose: Vec::new() };
         for found in found {
             all.pairs.extend(found.pairs);
-            all.covered.push(found.covered);
+            all.shared.push(found.covered);
             all.loose.push(found.loose);
         }
         all.pairs.sort_unstable();
@@ -146,9 +161,10 @@ impl Task<'_> {
 
     /// Of the pairs that are links between contents of two kinds which both have frames, what they have in common outside of them. Links
     /// that were not `kept` are measured again.
-    pub(super) fn measured_outside(
+    pub(super) fn measure_outside(
         &self,
-        (measured, kinds): (&[MeasuredPair], &[u32]),
+        measured: &[MeasuredPair],
+        kinds: &[u32],
         kept: &KeptLinks,
         with: Measuring<'_>,
     ) -> Result<Vec<OutsideLink>, Error> {
@@ -164,18 +180,19 @@ impl Task<'_> {
                 None => others.push(pair.contents()),
             }
         }
-        let again = self.each_pair(&others, Pairs::default, &|found: &mut Pairs, pair, of_a, of_b| {
-            let measured = found.pair(pair, of_a, of_b, with)?;
+        let again = self.each_pair(&others, PairMeter::default, &|found: &mut PairMeter, pair, of_a, of_b| {
+            let measured = found.measure(pair, of_a, of_b, with)?;
             found.pairs.push(measured);
             Ok(())
         })?;
-        let begin = <(Pairs, Vec<u8>)>::default;
-        let found = self.on_threads(&known, &begin, &|(found, record): &mut (Pairs, Vec<u8>), (measured, place)| {
-            kept.read(*place, record)?;
-            let measured = found.outside_frames(*measured, &LooseLink::of(record), with)?;
-            found.pairs.push(measured);
-            Ok(())
-        })?;
+        let begin = <(PairMeter, Vec<u8>)>::default;
+        let found =
+            self.on_threads(&known, &begin, &|(found, record): &mut (PairMeter, Vec<u8>), (measured, place)| {
+                kept.read(*place, record)?;
+                let measured = found.outside_frames(*measured, &LooseLink::of(record), with)?;
+                found.pairs.push(measured);
+                Ok(())
+            })?;
         let found = found.into_iter().map(|(found, _)| found);
         let with_frame = again.into_iter().chain(found).flat_map(|found| found.pairs);
         let with_frame = with_frame.filter(|pair| pair.shared.outside_frames < pair.shared.outside_templates);
@@ -201,11 +218,13 @@ impl Task<'_> {
     /// the comparison that it does not report are no longer omitted where they were measured.
     pub(super) fn write_fine_links(
         &self,
-        coarse: &LinkFile,
-        (measured, of_contents): (&[MeasuredPair], &[PartBytes]),
-        (path, binding): (&Path, &Binding),
+        coarse: &Links,
+        measured: &MeasuredPairs,
+        path: &Path,
+        binding: &Binding,
         omitted: &mut OmittedLinks,
     ) -> Result<LinkFile, Error> {
+        let MeasuredPairs { pairs, of_templates } = measured;
         let mut writer = LinkWriter::create(path, binding)?;
         let weight = |content: u32| self.subject.frozen.contents[content as usize].weight;
         let mut known = |pair: &MeasuredPair| {
@@ -213,12 +232,12 @@ impl Task<'_> {
             if omitted.count > 0 && self.is_link(pair.coarse.all, pair.coarse.all, weights[0].min(weights[1])) {
                 omitted.discount(pair.coarse.all, weights);
             }
-            self.link_of(pair, of_contents)
+            self.link_of(pair, of_templates)
         };
         let own = |content: ContentIndex| {
-            weight(content.0).saturating_sub(of_contents.get(content.0 as usize).map_or(0, |bytes| bytes.template))
+            weight(content.0).saturating_sub(of_templates.get(content.0 as usize).map_or(0, |bytes| bytes.template))
         };
-        let mut measured = measured.iter().peekable();
+        let mut measured = pairs.iter().peekable();
         let mut failure: Option<EngineError> = None;
         coarse.for_each(|link| {
             let mut group = Vec::new();
@@ -226,7 +245,7 @@ impl Task<'_> {
                 group.extend(known(pair));
             }
             match measured.next_if(|pair| (pair.a, pair.b) == (link.a.0, link.b.0)) {
-                Some(pair) => group.extend(self.link_of(pair, of_contents)),
+                Some(pair) => group.extend(self.link_of(pair, of_templates)),
                 // Rows of templates may cover part of its common chunks. Only a measured pair knows how much, so the link is bounded by the sizes.
                 None => group.push(Link { shared_bytes: link.shared_bytes.min(own(link.a)).min(own(link.b)), ..*link }),
             }
@@ -272,17 +291,17 @@ impl Task<'_> {
     }
 }
 
-impl Pairs {
-    fn pair(
+impl PairMeter {
+    /// Measures a pair by the chunks that both have, and by the fine chunks of the others.
+    fn measure(
         &mut self,
-        (a, b): (u32, u32),
+        pair: Pair,
         of_a: &[Feature],
         of_b: &[Feature],
         with: Measuring<'_>,
     ) -> Result<MeasuredPair, Error> {
-        let found = compared(of_a, of_b);
-        let coarse = with.parts.of_common(found.shared_bytes, &found.common);
-        let ByChunks { common, left, .. } = found;
+        let ByChunks { shared_bytes, common, left } = compared(of_a, of_b);
+        let coarse = with.parts.of_common(shared_bytes, &common);
         self.common = common;
         let (mut complete, mut fine) = (true, SharedBytes::default());
         if left.iter().all(|left| !left.is_empty()) {
@@ -294,7 +313,7 @@ impl Pairs {
             }
             fine = self.measure.shared_bytes();
         }
-        Ok(MeasuredPair { a, b, coarse, shared: coarse.plus(fine), complete })
+        Ok(MeasuredPair { a: pair.0, b: pair.1, coarse, shared: coarse.plus(fine), complete })
     }
 
     /// A measured pair whose frames are known now.
@@ -319,7 +338,8 @@ impl Pairs {
     }
 
     /// Notes what each of the two has in common with the other, for the overlap of their places.
-    fn cover(&mut self, (a, b): (u32, u32), subject: &Subject<'_>) {
+    fn cover(&mut self, pair: Pair, subject: &Subject<'_>) {
+        let (a, b) = pair;
         let [of_a, of_b] = [a, b].map(|content| roots_of(subject, content));
         // A single root, and the same: no two places have anything in common here.
         if of_a == of_b && of_a.len() == 1 {
@@ -347,7 +367,7 @@ impl Pairs {
 
     /// Reads those of the chunks that are not known.
     fn read(&mut self, tags: impl Iterator<Item = Tag>, with: Measuring<'_>) -> Result<(), Error> {
-        let Pairs { known, reading, .. } = self;
+        let PairMeter { known, reading, .. } = self;
         let missing = known.missing(tags);
         with.expansions.each(missing, reading, |tag, fine| known.put(tag, fine, &with.parts.of_chunk(&tag, fine)))
     }
@@ -381,8 +401,8 @@ impl KnownChunks {
     }
 
     /// A chunk that was missing once; nothing if it was not cut again.
-    fn cut(&self, tag: &Tag) -> Option<Cut<'_>> {
+    fn cut(&self, tag: &Tag) -> Option<CutChunk<'_>> {
         let [fine, parts] = self.places[tag].clone()?;
-        Some(Cut { fine: &self.fine[fine.clone()], rows: &self.rows[fine], parts: &self.parts[parts] })
+        Some(CutChunk { fine: &self.fine[fine.clone()], rows: &self.rows[fine], parts: &self.parts[parts] })
     }
 }

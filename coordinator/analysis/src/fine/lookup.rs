@@ -8,7 +8,7 @@ use std::path::{Path, PathBuf};
 
 use cognate_fingerprint::{FineChunk, Tag};
 
-use super::chunk_file::{FINE_BYTES, Footer, HEADER_BYTES, MAGIC, Place, ROW_BYTES, damaged, fine_chunks};
+use super::chunk_file::{ChunkLocation, FINE_BYTES, Footer, HEADER_BYTES, MAGIC, ROW_BYTES, damaged, fine_chunks};
 use crate::error::Error;
 
 /// Bytes of the index that are read at once; a multiple of a row.
@@ -64,7 +64,7 @@ impl Lookup {
     }
 
     /// Where the chunk is, by bisection.
-    fn place(&self, tag: &Tag) -> io::Result<Option<Place>> {
+    fn place(&self, tag: &Tag) -> io::Result<Option<ChunkLocation>> {
         let (mut from, mut to) = (0, self.rows);
         let mut row = [0; ROW_BYTES];
         while from < to {
@@ -76,7 +76,7 @@ impl Lookup {
                 std::cmp::Ordering::Equal => {
                     let offset = u64::from_le_bytes(row[16..24].try_into().expect("eight bytes"));
                     let number = |at: usize| u32::from_le_bytes(row[at..at + 4].try_into().expect("four bytes"));
-                    let place = Place { offset, count: number(24), check: number(28) };
+                    let place = ChunkLocation { offset, count: number(24), check: number(28) };
                     let is_inside = offset >= (MAGIC.len() + HEADER_BYTES) as u64 && place.end() <= self.start;
                     return if is_inside { Ok(Some(place)) } else { Err(damaged()) };
                 }

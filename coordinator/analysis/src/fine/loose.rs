@@ -11,6 +11,7 @@ use foldhash::HashMap;
 use super::bits::Bits;
 use super::expansions::Expansions;
 use super::loose_links::{KeptLinks, LooseLinks};
+use super::pair::Pair;
 use crate::error::Error;
 
 /// What one thread has found.
@@ -28,35 +29,39 @@ pub(super) type AddedChunks = [Vec<(Tag, u32)>; 2];
 
 /// A pair that was measured, and is a loose link.
 pub(super) struct LoosePair<'a> {
-    pub(super) pair: (u32, u32),
+    pub(super) pair: Pair,
     pub(super) common: &'a [ChunkCount],
     /// The measure of their fine chunks, with the chunks that were added to it on either side; nothing if they share none.
     pub(super) measured: Option<(&'a FineMeasure, &'a AddedChunks)>,
 }
 
+/// The chunks that count for loose links, and the space for the links.
+pub(super) struct LooseLimits<'a> {
+    /// The chunks that the sites were asked for, ascending.
+    pub(super) asked: &'a [Tag],
+    pub(super) expansions: &'a Expansions,
+    /// The folder for the files of links.
+    pub(super) folder: &'a Path,
+    /// The bytes that the links of one thread may take there. Further links are measured again.
+    pub(super) links_bytes_max: u64,
+}
+
 impl Loose {
-    /// Adds a loose link. It is kept in a file in the folder unless those that are kept take `links_bytes_max`; what contents have in common over
-    /// it is kept always.
-    /// `chunks` are those that the sites were asked for, ascending.
-    pub(super) fn add(
-        &mut self,
-        loose: &LoosePair<'_>,
-        (chunks, expansions): (&[Tag], &Expansions),
-        (folder, links_bytes_max): (&Path, u64),
-    ) -> Result<(), Error> {
+    /// Adds a loose link: what its contents have in common, and the link itself while there is space for it.
+    pub(super) fn add(&mut self, loose: &LoosePair<'_>, limits: &LooseLimits<'_>) -> Result<(), Error> {
         let LoosePair { pair, common, measured } = loose;
-        let is_kept = self.links.held_bytes() < links_bytes_max;
+        let is_kept = self.links.held_bytes() < limits.links_bytes_max;
         if is_kept {
             self.links.begin(common);
         }
         for chunk in *common {
             // Chunks that an earlier comparison asked for alone must not count: the result would depend on it.
-            if chunks.binary_search(&chunk.tag).is_err() {
+            if limits.asked.binary_search(&chunk.tag).is_err() {
                 continue;
             }
-            let Some(count) = expansions.count(&chunk.tag) else { continue };
+            let Some(count) = limits.expansions.count(&chunk.tag) else { continue };
             for content in [pair.0, pair.1] {
-                self.mark((content, chunk.tag), Bits::all(count));
+                self.mark(content, chunk.tag, Bits::all(count));
             }
         }
         for (side, content) in [(0, pair.0), (1, pair.1)] {
@@ -64,16 +69,16 @@ impl Loose {
             for (number, (fine, bytes)) in measure.counted(side) {
                 let ((tag, _), bits) = (added[side][number], Bits::of(bytes));
                 if is_kept {
-                    self.links.add(side, tag, (fine, bytes), &bits);
+                    self.links.add(side, tag, fine, bytes, &bits);
                 }
-                self.mark((content, tag), bits);
+                self.mark(content, tag, bits);
             }
         }
-        if is_kept { self.links.end(*pair, folder) } else { Ok(()) }
+        if is_kept { self.links.end(*pair, limits.folder) } else { Ok(()) }
     }
 
-    fn mark(&mut self, place: (u32, Tag), bits: Bits) {
-        match self.marks.entry(place) {
+    fn mark(&mut self, content: u32, tag: Tag, bits: Bits) {
+        match self.marks.entry((content, tag)) {
             Entry::Occupied(mut known) => known.get_mut().add(&bits),
             Entry::Vacant(known) => drop(known.insert(bits)),
         }

@@ -11,6 +11,7 @@ use cognate_fingerprint::{FineChunk, Tag};
 use cognate_similarity::fine::{ChunkCount, Part};
 
 use super::bits::Bits;
+use super::pair::Pair;
 use crate::error::Error;
 
 /// The links that one thread keeps.
@@ -29,7 +30,7 @@ struct LinkFile {
 
 /// A link in the file.
 struct KeptLink {
-    pair: (u32, u32),
+    pair: Pair,
     offset: u64,
     length: usize,
 }
@@ -77,7 +78,7 @@ impl LooseLinks {
     }
 
     /// Adds a chunk of one side to the link that was begun, with the bytes that count of each fine chunk, and their bits.
-    pub(super) fn add(&mut self, side: usize, tag: Tag, (fine, counted): (&[FineChunk], &[u8]), bits: &Bits) {
+    pub(super) fn add(&mut self, side: usize, tag: Tag, fine: &[FineChunk], counted: &[u8], bits: &Bits) {
         self.record.counts[1 + side] += 1;
         let record = &mut self.record.parts[1 + side];
         let lost = (0_u32..).zip(fine.iter().zip(counted));
@@ -95,7 +96,7 @@ impl LooseLinks {
     }
 
     /// Writes the link that was begun, into a file in the folder.
-    pub(super) fn end(&mut self, pair: (u32, u32), folder: &Path) -> Result<(), Error> {
+    pub(super) fn end(&mut self, pair: Pair, folder: &Path) -> Result<(), Error> {
         let file = match &mut self.file {
             Some(file) => file,
             none => none.insert(LinkFile::create(folder)?),
@@ -157,7 +158,7 @@ impl KeptLinks {
     }
 
     /// The place of a pair's link, if it was kept.
-    pub(super) fn place(&self, pair: (u32, u32)) -> Option<usize> {
+    pub(super) fn place(&self, pair: Pair) -> Option<usize> {
         self.links.binary_search_by_key(&pair, |(_, link)| link.pair).ok()
     }
 
@@ -171,9 +172,9 @@ impl KeptLinks {
 }
 
 /// Takes apart the bytes that this process has written.
-struct Taken<'a>(&'a [u8]);
+struct RecordReader<'a>(&'a [u8]);
 
-impl<'a> Taken<'a> {
+impl<'a> RecordReader<'a> {
     fn bytes(&mut self, count: usize) -> &'a [u8] {
         let (bytes, rest) = self.0.split_at(count);
         self.0 = rest;
@@ -192,9 +193,9 @@ impl<'a> Taken<'a> {
 impl<'a> LooseLink<'a> {
     /// The link of a record.
     pub(super) fn of(record: &'a [u8]) -> LooseLink<'a> {
-        let mut taken = Taken(record);
+        let mut taken = RecordReader(record);
         let [common, first, second] = [(); 3].map(|()| taken.number());
-        let common_chunk = |taken: &mut Taken<'_>| ChunkCount {
+        let common_chunk = |taken: &mut RecordReader<'_>| ChunkCount {
             tag: Tag(taken.array()),
             length_bytes: taken.number(),
             count: taken.number(),
@@ -207,7 +208,7 @@ impl<'a> LooseLink<'a> {
 }
 
 impl<'a> CountedChunk<'a> {
-    fn take(taken: &mut Taken<'a>) -> CountedChunk<'a> {
+    fn take(taken: &mut RecordReader<'a>) -> CountedChunk<'a> {
         let (tag, bytes) = (Tag(taken.array()), taken.number());
         let [fine, lost] = [(); 2].map(|()| taken.number() as usize);
         CountedChunk { tag, bytes, fine: taken.bytes(fine), lost: taken.bytes(lost * LOST_BYTES).as_chunks().0 }
@@ -247,7 +248,7 @@ mod tests {
         let mut links = LooseLinks::default();
         links.begin(&[]);
         let counted = [2, 9, 7, 0, 15];
-        links.add(1, Tag([1; 16]), (&fine, &counted), &Bits::of(&counted));
+        links.add(1, Tag([1; 16]), &fine, &counted, &Bits::of(&counted));
         links.end((1, 2), folder.path()).unwrap();
         let mut record = Vec::new();
         KeptLinks::of(vec![links]).unwrap().read(0, &mut record).unwrap();
@@ -273,7 +274,7 @@ mod tests {
             for (side, times) in [(1, number % 4), (0, number % 2)] {
                 for time in 0..times {
                     let counted = counted(number + time + 1);
-                    links.add(side, Tag([number + time; 16]), (&fine, &counted), &Bits::of(&counted));
+                    links.add(side, Tag([number + time; 16]), &fine, &counted, &Bits::of(&counted));
                 }
             }
             links.end((u32::from(number), 99), &folder).unwrap();

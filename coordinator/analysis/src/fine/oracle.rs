@@ -11,7 +11,7 @@ mod trees;
 
 use std::collections::BTreeMap;
 
-use self::candidates::Proposed;
+use self::candidates::ProposedPairs;
 use self::product::Product;
 use self::trees::Tree;
 
@@ -38,7 +38,7 @@ fn links_of_random_trees_are_those_of_the_definition() {
     let first = number_of("COGNATE_ORACLE_FIRST", 0);
     let instances = number_of("COGNATE_ORACLE_INSTANCES", INSTANCES);
     let product = Product::open();
-    let mut all = Proposed::default();
+    let mut all = ProposedPairs::default();
     let (mut links, mut finer, mut too_long) = (0, 0, 0);
     for seed in first..first + instances {
         let tree = Tree::random(seed);

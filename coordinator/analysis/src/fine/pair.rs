@@ -13,12 +13,12 @@ pub(super) fn ascending(mut pairs: Vec<Pair>) -> Vec<Pair> {
 }
 
 /// True if a link between the two would count.
-pub(super) fn crosses(subject: &Subject<'_>, (a, b): Pair) -> bool {
+pub(super) fn crosses(subject: &Subject<'_>, pair: Pair) -> bool {
     if !subject.across_only {
         return true;
     }
     let home = |content: u32| subject.home(content as usize);
-    match (home(a), home(b)) {
+    match (home(pair.0), home(pair.1)) {
         (Some(a), Some(b)) => a != b,
         _ => true,
     }

@@ -17,7 +17,7 @@ pub(super) const NAME_DOCUMENTS_MAX: usize = 4;
 pub(super) const PLACE_DOCUMENTS_MAX: usize = 16;
 
 /// A document that has a path or a name: its repository, and its content.
-type Named = (u16, u32);
+type NamedContent = (u16, u32);
 
 /// The pairs, ascending.
 pub(super) fn placed_pairs(subject: &Subject<'_>, alignment: &Alignment) -> Vec<Pair> {
@@ -44,13 +44,13 @@ fn named_pairs(subject: &Subject<'_>) -> Vec<Pair> {
     }
     let compared = subject.frozen.documents.iter().filter(|document| is_compared(subject, document.content.0));
     let named = |document: &FrozenDocument| (document.root, document.content.0);
-    let mut paths: Vec<(&[u8], Named)> =
+    let mut paths: Vec<(&[u8], NamedContent)> =
         compared.clone().map(|document| (subject.frozen.path(document), named(document))).collect();
     // Those of each repository are in order already, and a stable sort merges them.
     paths.sort_by_key(|(path, _)| *path);
     // Hashes are compared faster than names.
     let hasher = RandomState::default();
-    let mut names: Vec<(u64, &[u8], Named)> = compared
+    let mut names: Vec<(u64, &[u8], NamedContent)> = compared
         .map(|document| {
             let path = subject.frozen.path(document);
             let name = path.rsplit(|byte| *byte == b'/').next().unwrap_or(path);
@@ -75,13 +75,13 @@ fn named_pairs(subject: &Subject<'_>) -> Vec<Pair> {
 }
 
 /// True if few documents have a name.
-fn is_rare(of_name: &[Named]) -> bool {
+fn is_rare(of_name: &[NamedContent]) -> bool {
     let of_one_root = of_name.chunk_by(|a, b| a.0 == b.0).map(<[_]>::len).max();
     of_one_root.is_some_and(|most| most <= NAME_DOCUMENTS_MAX) && of_name.len() <= PLACE_DOCUMENTS_MAX
 }
 
 /// Adds the pairs across repositories of documents with one path or one name.
-fn add_pairs(subject: &Subject<'_>, named: &[Named], pairs: &mut Vec<Pair>) {
+fn add_pairs(subject: &Subject<'_>, named: &[NamedContent], pairs: &mut Vec<Pair>) {
     let named = &named[..named.len().min(PLACE_DOCUMENTS_MAX)];
     for (number, (root, content)) in named.iter().enumerate() {
         let others = named[number + 1..].iter().filter(|(other, _)| other != root);

@@ -44,12 +44,12 @@ struct Drawing {
 }
 
 /// The sites that have each content in a form that can be measured, a bit for each.
-struct Places(Vec<u64>);
+struct ContentSites(Vec<u64>);
 
 /// A sample that is being drawn.
 pub(super) struct Sampling<'a> {
     contents: &'a [FrozenContent],
-    places: Places,
+    places: ContentSites,
     takes_places: bool,
     drawing: Drawing,
 }
@@ -58,7 +58,7 @@ impl<'a> Sampling<'a> {
     pub(super) fn of(subject: &Subject<'a>) -> Sampling<'a> {
         Sampling {
             contents: &subject.frozen.contents,
-            places: Places::of(subject),
+            places: ContentSites::of(subject),
             takes_places: subject.frozen.has_site_with_two_repositories(),
             drawing: Drawing::default(),
         }
@@ -130,8 +130,8 @@ impl Drawing {
     }
 }
 
-impl Places {
-    fn of(subject: &Subject<'_>) -> Places {
+impl ContentSites {
+    fn of(subject: &Subject<'_>) -> ContentSites {
         let frozen = subject.frozen;
         let mut sites = vec![0; frozen.contents.len()];
         for document in &frozen.documents {
@@ -150,7 +150,7 @@ impl Places {
                 *sites = 0;
             }
         }
-        Places(sites)
+        ContentSites(sites)
     }
 
     /// The first site that has both contents.

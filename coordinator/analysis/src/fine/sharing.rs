@@ -7,9 +7,10 @@
 use std::cmp::Reverse;
 
 use cognate_similarity::fine::pairs_of_rare_chunks;
-use cognate_similarity::{Link, LinkFile, Shards as _, SpillFolder};
+use cognate_similarity::{Link, Shards as _, SpillFolder};
 
 use super::pair::Pair;
+use crate::clusters::Links;
 use crate::compare::Task;
 use crate::error::Error;
 
@@ -32,7 +33,7 @@ pub(super) struct Sharing {
 }
 
 impl Task<'_> {
-    pub(super) fn sharing_pairs(&self, coarse: &LinkFile) -> Result<Sharing, Error> {
+    pub(super) fn sharing_pairs(&self, coarse: &Links) -> Result<Sharing, Error> {
         let mut links: Vec<Link> = Vec::new();
         coarse.for_each(|link| links.push(*link))?;
         links.sort_unstable_by_key(numbers);

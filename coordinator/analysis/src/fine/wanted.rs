@@ -29,7 +29,7 @@ pub(super) struct WantedChunk {
 pub(super) const LEFT_BYTES_MAX: u64 = if cfg!(test) { 2600 } else { 1 << 30 };
 
 /// The chunks that are left of pairs, and the pairs that are left out.
-pub(super) struct Left {
+pub(super) struct RemainingChunks {
     /// Each chunk once, ascending.
     pub(super) chunks: Vec<WantedChunk>,
     /// Pairs of which too much is left to be measured, ascending.
@@ -38,14 +38,14 @@ pub(super) struct Left {
 
 /// Chunks of one thread, with repetitions that are removed now and then.
 #[derive(Default)]
-struct Gathered {
+struct ChunkCollector {
     chunks: Vec<WantedChunk>,
     distinct: usize,
     too_long: Vec<Pair>,
 }
 
 /// The chunks of one root that are not asked for yet, in the order in which they are asked for.
-struct Waiting {
+struct RootQueue {
     root: u16,
     chunks: std::vec::IntoIter<WantedChunk>,
 }
@@ -57,7 +57,7 @@ struct Portion {
 }
 
 /// The answer of a root to one request.
-struct Answered {
+struct PortionAnswer {
     root: u16,
     portion: Portion,
     answer: Result<FineAnswer, FineFailure>,
@@ -85,9 +85,9 @@ fn is_too_long(left: &[ChunkCount], bytes_max: u64) -> bool {
 
 impl Task<'_> {
     /// The chunks that are left of any pair.
-    pub(super) fn left_chunks(&self, pairs: &[Pair]) -> Result<Left, Error> {
+    pub(super) fn remaining_chunks(&self, pairs: &[Pair]) -> Result<RemainingChunks, Error> {
         let mut gathered =
-            self.each_pair(pairs, Gathered::default, &|gathered: &mut Gathered, (a, b), of_a, of_b| {
+            self.each_pair(pairs, ChunkCollector::default, &|gathered: &mut ChunkCollector, (a, b), of_a, of_b| {
                 let left = compared(of_a, of_b).left;
                 // If nothing is left of one of the two, they have nothing more in common.
                 if left.iter().any(Vec::is_empty) {
@@ -112,7 +112,7 @@ impl Task<'_> {
             let sorting: Vec<_> = sorting.collect();
             sorting.into_iter().map(|sorted| sorted.join().expect("nothing there panics")).collect()
         });
-        Ok(Left { chunks: each_once(ascending.concat()), too_long: ascending_pairs(too_long) })
+        Ok(RemainingChunks { chunks: each_once(ascending.concat()), too_long: ascending_pairs(too_long) })
     }
 
     /// Has the chunks cut that no earlier scan has, and writes all of them down.
@@ -138,9 +138,9 @@ impl Task<'_> {
             }
         }
         earlier.iter().zip(of_earlier).try_for_each(|(earlier, tags)| writer.take_over(earlier, tags))?;
-        let mut waiting: Vec<Waiting> = (0..)
+        let mut waiting: Vec<RootQueue> = (0..)
             .zip(of_root)
-            .map(|(root, chunks)| Waiting { root, chunks: self.by_documents(chunks).into_iter() })
+            .map(|(root, chunks)| RootQueue { root, chunks: self.by_documents(chunks).into_iter() })
             .collect();
         let mut before = Vec::new();
         loop {
@@ -162,7 +162,7 @@ impl Task<'_> {
     }
 
     /// Asks for one portion of each root at the same time. Returns the portions with the answers.
-    fn ask_once(&self, portions: Vec<(u16, Portion)>, round: &FineRound<'_>) -> Result<Vec<Answered>, Error> {
+    fn ask_once(&self, portions: Vec<(u16, Portion)>, round: &FineRound<'_>) -> Result<Vec<PortionAnswer>, Error> {
         if self.scan.cancelled.load(std::sync::atomic::Ordering::Relaxed) {
             return Err(Error::Cancelled);
         }
@@ -182,7 +182,7 @@ impl Task<'_> {
         };
         let answers = round.source.ask(portions.iter().map(request).collect());
         let answered = portions.into_iter().zip(answers);
-        Ok(answered.map(|((root, portion), answer)| Answered { root, portion, answer }).collect())
+        Ok(answered.map(|((root, portion), answer)| PortionAnswer { root, portion, answer }).collect())
     }
 
     /// The root of the first document with a content.
@@ -218,8 +218,8 @@ impl Task<'_> {
 }
 
 /// Checks answers and writes down what they have. A root that has failed already, by an answer that came before, gives no more.
-fn take(answered: Vec<Answered>, roots: &mut [FineRoot], writer: &mut ExpansionsWriter) -> Result<(), Error> {
-    for Answered { root, portion, answer } in answered {
+fn take(answered: Vec<PortionAnswer>, roots: &mut [FineRoot], writer: &mut ExpansionsWriter) -> Result<(), Error> {
+    for PortionAnswer { root, portion, answer } in answered {
         let root = &mut roots[usize::from(root)];
         if root.failure.is_some() {
             continue;
@@ -251,7 +251,7 @@ impl Portion {
     }
 }
 
-impl Gathered {
+impl ChunkCollector {
     fn add(&mut self, chunks: impl Iterator<Item = WantedChunk>) {
         self.chunks.extend(chunks);
         if self.chunks.len() > 1 << 16 && self.chunks.len() > 2 * self.distinct {
@@ -279,13 +279,13 @@ mod tests {
     use super::*;
 
     /// The answer of a root about one chunk of 21 bytes, or of what the site says has so many.
-    fn answered(root: u16, number: u8, lengths: &[u8]) -> Answered {
+    fn answered(root: u16, number: u8, lengths: &[u8]) -> PortionAnswer {
         let tag = Tag([number; 16]);
         let fine = lengths.iter().map(|length| FineChunk { tag: number, length_bytes: *length }).collect();
         let answer = FineAnswer { expansions: vec![Expansion { tag, fine }], read_bytes: 100, ..FineAnswer::default() };
         let portion =
             Portion { choice: FineChoice { contents: Vec::new() }, lengths: [(tag, 21)].into_iter().collect() };
-        Answered { root, portion, answer: Ok(answer) }
+        PortionAnswer { root, portion, answer: Ok(answer) }
     }
 
     #[test]

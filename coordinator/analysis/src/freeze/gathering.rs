@@ -30,7 +30,7 @@ pub(super) struct Gathering<'a> {
     /// Of each root, the number of its ordinals.
     ordinals: Vec<u32>,
     /// With contents by their ordinals.
-    found: Gathered,
+    found: GatheredDocuments,
 }
 
 /// A content of a root.
@@ -41,9 +41,16 @@ struct GatheredContent {
     root: u16,
 }
 
+/// The path of a document in the index of a root, and the part of a file that it is.
+struct DocumentPart {
+    root: u16,
+    part: Part,
+    path: DocumentPath,
+}
+
 /// The documents and contents of all roots.
 #[derive(Default)]
-pub(super) struct Gathered {
+pub(super) struct GatheredDocuments {
     pub(super) documents: Vec<FrozenDocument>,
     pub(super) paths: Paths,
     pub(super) contents: Vec<FrozenContent>,
@@ -59,7 +66,7 @@ pub(super) struct Gathered {
 impl<'a> Gathering<'a> {
     pub(super) fn new(choice: &'a Choice<'a>, has_chunks: bool, versions: &'a Versions) -> Gathering<'a> {
         let (contents, ordinals) = (Vec::new(), Vec::new());
-        Gathering { choice, has_chunks, versions, contents, ordinals, found: Gathered::default() }
+        Gathering { choice, has_chunks, versions, contents, ordinals, found: GatheredDocuments::default() }
     }
 
     /// Takes in the selected documents of the next root, with their contents.
@@ -71,17 +78,17 @@ impl<'a> Gathering<'a> {
         let mut lookup = index.contents.lookup();
         for (path, document) in index.documents.iter() {
             let content = document.content.and_then(|digest| Some((digest, lookup.get(&digest)?)));
-            if !self.choice.takes((root, index, &path), content.map(|(_, content)| content.size_bytes)) {
+            if !self.choice.takes(root, index, &path, content.map(|(_, content)| content.size_bytes)) {
                 continue;
             }
             let part = self.choice.part(index, &path);
             if document.content.is_none() {
-                self.found.take_without_content((root, part, path), &document);
+                self.found.take_without_content(DocumentPart { root, part, path }, &document);
             } else if let Some((digest, content)) = content {
                 if !std::mem::replace(&mut is_taken[content.ordinal as usize], true) {
                     self.take_content(root, digest, content);
                 }
-                self.found.take_document((root, part, path), &document, content.ordinal);
+                self.found.take_document(DocumentPart { root, part, path }, &document, content.ordinal);
             }
         }
         self.ordinals.push(index.ordinals());
@@ -99,7 +106,7 @@ impl<'a> Gathering<'a> {
     }
 
     /// Numbers the contents in the order of their digests. Of each root, the map from ordinals to these numbers.
-    pub(super) fn finish(self) -> (Gathered, Vec<Ordinals>) {
+    pub(super) fn finish(self) -> (GatheredDocuments, Vec<Ordinals>) {
         let Gathering { mut contents, ordinals, mut found, .. } = self;
         contents.sort_unstable_by_key(|one| (one.content.digest, one.root));
         let mut ordinals: Vec<Vec<u32>> = ordinals.into_iter().map(|count| vec![ABSENT; count as usize]).collect();
@@ -128,13 +135,9 @@ impl<'a> Gathering<'a> {
     }
 }
 
-impl Gathered {
-    fn take_document(
-        &mut self,
-        (root, part, path): (u16, Part, DocumentPath),
-        document: &IndexedDocument,
-        ordinal: u32,
-    ) {
+impl GatheredDocuments {
+    fn take_document(&mut self, of: DocumentPart, document: &IndexedDocument, ordinal: u32) {
+        let DocumentPart { root, part, path } = of;
         if let Some(hash) = document.message_id_hash {
             self.messages.push((index32(self.documents.len()), hash));
         }
@@ -150,7 +153,8 @@ impl Gathered {
         });
     }
 
-    fn take_without_content(&mut self, (root, part, path): (u16, Part, DocumentPath), document: &IndexedDocument) {
+    fn take_without_content(&mut self, of: DocumentPart, document: &IndexedDocument) {
+        let DocumentPart { root, part, path } = of;
         let is_container = match document.state {
             DocumentState::Container => true,
             DocumentState::NoText => false,

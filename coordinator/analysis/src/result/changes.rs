@@ -30,8 +30,9 @@ impl Changes {
         Changes { roots: is_compared.then(Default::default), is_alone }
     }
 
-    /// Counts a document by its status, and by the partner that it shows: whether that is at the same place, and how they are related.
-    pub(super) fn add(&mut self, (root, first): (u16, usize), status: Status, partner: Option<(bool, &str)>) {
+    /// Counts the document of a row by its status, and by the partner that it shows: whether that is at the same place, and how they are
+    /// related.
+    pub(super) fn add(&mut self, root: u16, row: usize, status: Status, partner: Option<(bool, &str)>) {
         let Some(roots) = &mut self.roots else { return };
         let change = &mut roots[usize::from(root)];
         match partner {
@@ -41,7 +42,7 @@ impl Changes {
             None if has_nothing(status) => {}
             None => {
                 change.only_here += 1;
-                self.is_alone[first] = true;
+                self.is_alone[row] = true;
             }
         }
     }

@@ -6,10 +6,10 @@ use cognate_similarity::{Cluster, Shape};
 use super::group::{Group, Places};
 use super::names::{relation_name, shape_name};
 use super::{LayerPart, Publication, Writer, hex, row_number};
+use crate::cluster_joins::{Join, directed};
 use crate::fine::outside_of;
-use crate::freeze::Frozen;
-use crate::joined::{Join, directed};
-use crate::layered::Layered;
+use crate::freeze::FrozenSet;
+use crate::layer_result::LayerResult;
 use crate::measure::Measures;
 use crate::ratio::Fraction;
 use crate::ratio::ten_thousandths;
@@ -21,7 +21,7 @@ impl Writer {
         part: &LayerPart<'_>,
         places: &Places,
     ) -> rusqlite::Result<()> {
-        let Layered { frozen, findings, .. } = part.layer;
+        let LayerResult { frozen, findings, .. } = part.layer;
         let (mut insert, mut links) = (self.insert()?, self.insert()?);
         let (mut families, mut members) = (self.insert()?, self.insert()?);
         for (number, (join, cluster)) in part.order.clusters.iter().enumerate() {
@@ -89,8 +89,8 @@ impl Writer {
 }
 
 /// The documents of a cluster, every copy counted.
-fn group_of(layer: &Layered, cluster: &Cluster) -> Group {
-    let Layered { frozen, findings, .. } = layer;
+fn group_of(layer: &LayerResult, cluster: &Cluster) -> Group {
+    let LayerResult { frozen, findings, .. } = layer;
     let mut group = Group::default();
     for member in &cluster.members {
         let size_bytes = frozen.contents[member.0 as usize].size_bytes;
@@ -108,7 +108,7 @@ fn write_links(
     part: &LayerPart<'_>,
     cluster: &Cluster,
 ) -> rusqlite::Result<Strength> {
-    let Layered { frozen, findings, fine, .. } = part.layer;
+    let LayerResult { frozen, findings, fine, .. } = part.layer;
     let outside = fine.as_ref().map_or(&[][..], |fine| &fine.outside);
     let mut strength = Strength::default();
     for link in &cluster.links {
@@ -150,7 +150,7 @@ struct Strength {
 }
 
 /// Bytes of the contents of a cluster, each counted once.
-fn size_bytes(frozen: &Frozen, cluster: &Cluster) -> u64 {
+fn size_bytes(frozen: &FrozenSet, cluster: &Cluster) -> u64 {
     cluster.members.iter().map(|member| frozen.contents[member.0 as usize].size_bytes).sum()
 }
 
@@ -164,7 +164,7 @@ pub(super) struct ClusterOrder<'a> {
 
 impl<'a> ClusterOrder<'a> {
     /// Those of all layers, numbered from 0 on.
-    pub(super) fn of_layers(layers: &'a [Layered]) -> Vec<ClusterOrder<'a>> {
+    pub(super) fn of_layers(layers: &'a [LayerResult]) -> Vec<ClusterOrder<'a>> {
         let mut first = 0;
         let mut order = |layer| {
             let order = ClusterOrder::of(layer, first);
@@ -174,7 +174,7 @@ impl<'a> ClusterOrder<'a> {
         layers.iter().map(&mut order).collect()
     }
 
-    fn of(Layered { frozen, findings, .. }: &'a Layered, first: usize) -> ClusterOrder<'a> {
+    fn of(LayerResult { frozen, findings, .. }: &'a LayerResult, first: usize) -> ClusterOrder<'a> {
         let clusters = findings.analysis.clusters.iter().zip(&findings.joins);
         let mut clusters: Vec<(Join, String, &Cluster)> =
             clusters.map(|(cluster, join)| (*join, cluster_name(frozen, cluster), cluster)).collect();
@@ -200,7 +200,7 @@ struct Resemblances {
 }
 
 impl Resemblances {
-    fn of(cluster: &Cluster, frozen: &Frozen, measures: &Measures) -> Resemblances {
+    fn of(cluster: &Cluster, frozen: &FrozenSet, measures: &Measures) -> Resemblances {
         if cluster.links_omitted() > 0 {
             let min = ten_thousandths(cluster.min_resemblance.shared, cluster.min_resemblance.union);
             return Resemblances { min, mean: rounded(cluster.mean_resemblance()) };
@@ -222,11 +222,11 @@ fn rounded(mean: f64) -> i64 {
 }
 
 /// The name of a cluster: the digest of its smallest member's digest, so that it stays while that member does.
-pub(crate) fn cluster_name(frozen: &Frozen, cluster: &Cluster) -> String {
+pub(crate) fn cluster_name(frozen: &FrozenSet, cluster: &Cluster) -> String {
     hex(&frozen.contents[cluster.members[0].0 as usize].digest.0)
 }
 
-fn members_digest(frozen: &Frozen, cluster: &Cluster) -> String {
+fn members_digest(frozen: &FrozenSet, cluster: &Cluster) -> String {
     let digests: Vec<u8> =
         cluster.members.iter().flat_map(|member| frozen.contents[member.0 as usize].digest.0).collect();
     hex(&digests)

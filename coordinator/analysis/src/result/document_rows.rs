@@ -6,7 +6,7 @@ use super::Publication;
 use crate::alignment::Alignment;
 use crate::findings::Status;
 use crate::freeze::{BareDocument, FrozenContent, FrozenDocument};
-use crate::layered::Layered;
+use crate::layer_result::LayerResult;
 use crate::part::Part;
 
 /// All rows, by root, path and layer; their places are their numbers.
@@ -42,7 +42,7 @@ pub(super) enum What<'a> {
 impl<'a> DocumentRows<'a> {
     pub(super) fn of(publication: &Publication<'a>) -> DocumentRows<'a> {
         let mut rows = Vec::new();
-        for (layer, Layered { frozen, .. }) in (0..).zip(publication.layers) {
+        for (layer, LayerResult { frozen, .. }) in (0..).zip(publication.layers) {
             let read = frozen.documents.iter().zip(0..).map(|(document, place)| DocumentRow {
                 root: document.root,
                 layer,
@@ -138,7 +138,7 @@ impl<'a> DocumentRows<'a> {
 impl DocumentRows<'_> {
     /// True if this row is of the view that speaks for its document: that of text where it speaks and there is some, else the
     /// first that the document has.
-    pub(super) fn speaks(&self, row: usize, layers: &[Layered]) -> bool {
+    pub(super) fn speaks(&self, row: usize, layers: &[LayerResult]) -> bool {
         let has_content = |row: usize| matches!(self.rows[row].what, What::Document(_));
         match self.other(row) {
             Some(other) if self.rows[row].layer == 0 => !(self.rows[row].is_spoken_for(layers) && has_content(other)),
@@ -150,26 +150,26 @@ impl DocumentRows<'_> {
 
 impl DocumentRow<'_> {
     /// True if, as bytes, the document is identical to others or shares nothing with them.
-    fn is_spoken_for(&self, layers: &[Layered]) -> bool {
+    fn is_spoken_for(&self, layers: &[LayerResult]) -> bool {
         self.content(layers).is_some_and(|content| content.spoken_for)
     }
 
     /// The document, where it has a content.
-    pub(super) fn document<'l>(&self, layers: &'l [Layered]) -> Option<&'l FrozenDocument> {
+    pub(super) fn document<'l>(&self, layers: &'l [LayerResult]) -> Option<&'l FrozenDocument> {
         let What::Document(place) = self.what else { return None };
         Some(&layers[usize::from(self.layer)].frozen.documents[place as usize])
     }
 
-    fn content<'l>(&self, layers: &'l [Layered]) -> Option<&'l FrozenContent> {
+    fn content<'l>(&self, layers: &'l [LayerResult]) -> Option<&'l FrozenContent> {
         let content = self.document(layers)?.content;
         Some(&layers[usize::from(self.layer)].frozen.contents[content.0 as usize])
     }
 
     /// Status of the document in this view.
-    pub(super) fn status(&self, layers: &[Layered]) -> Status {
+    pub(super) fn status(&self, layers: &[LayerResult]) -> Status {
         match self.what {
             What::Document(place) => {
-                let Layered { frozen, findings, .. } = &layers[usize::from(self.layer)];
+                let LayerResult { frozen, findings, .. } = &layers[usize::from(self.layer)];
                 findings.status[frozen.documents[place as usize].content.0 as usize]
             }
             What::Bare(bare) if bare.is_container => Status::ExcludedContainer,
@@ -178,7 +178,7 @@ impl DocumentRow<'_> {
     }
 
     /// The part of a file that the document is.
-    pub(super) fn part(&self, layers: &[Layered]) -> Part {
+    pub(super) fn part(&self, layers: &[LayerResult]) -> Part {
         match self.what {
             What::Document(place) => layers[usize::from(self.layer)].frozen.documents[place as usize].part,
             What::Bare(bare) => bare.part,
@@ -186,22 +186,22 @@ impl DocumentRow<'_> {
     }
 
     /// True if the document counts in the layer of text, and not in this one.
-    pub(super) fn counts_as_text(&self, layers: &[Layered]) -> bool {
+    pub(super) fn counts_as_text(&self, layers: &[LayerResult]) -> bool {
         self.content(layers).is_some_and(|content| content.counts_as_text)
     }
 
     /// Number of bytes that it has under this view.
-    pub(super) fn size_bytes(&self, layers: &[Layered]) -> u64 {
+    pub(super) fn size_bytes(&self, layers: &[LayerResult]) -> u64 {
         self.content(layers).map_or(0, |content| content.size_bytes)
     }
 
     /// The time of its last modification; 0 where it has no content under this view.
-    pub(super) fn modified(&self, layers: &[Layered]) -> i64 {
+    pub(super) fn modified(&self, layers: &[LayerResult]) -> i64 {
         self.document(layers).map_or(0, |document| document.modified)
     }
 
     /// The EDRM Message ID Hash of a message.
-    pub(super) fn message(&self, layers: &[Layered]) -> Option<[u8; 16]> {
+    pub(super) fn message(&self, layers: &[LayerResult]) -> Option<[u8; 16]> {
         match self.what {
             What::Document(place) => {
                 let messages = &layers[usize::from(self.layer)].frozen.messages;

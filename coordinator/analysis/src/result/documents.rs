@@ -13,7 +13,7 @@ use super::sets::{Sets, is_in_place};
 use super::{LayerPart, Publication, Writer, content_index, row_number};
 use crate::findings::Status;
 use crate::folders::Partner;
-use crate::layered::Layered;
+use crate::layer_result::LayerResult;
 
 impl Writer {
     pub(super) fn contents(
@@ -22,7 +22,7 @@ impl Writer {
         documents: &DocumentRows<'_>,
         sets: &Sets,
     ) -> rusqlite::Result<()> {
-        let Layered { frozen, findings, .. } = part.layer;
+        let LayerResult { frozen, findings, .. } = part.layer;
         self.insert()?.add_all(frozen.contents.iter().enumerate().map(|(number, content)| Content {
             id: part.content(content_index(number)),
             digest: content.digest.0,
@@ -31,7 +31,7 @@ impl Writer {
             chunks: content.chunk_count,
             documents: findings.copies.of_content(content_index(number)).len() as u64,
             identical: sets.of_content(part.number, number).map(row_number),
-            in_place: is_in_place((part.number, part.layer), content_index(number), documents),
+            in_place: is_in_place(part.number, part.layer, content_index(number), documents),
             cluster: part.order.number_of(number).map(row_number),
             layer: part.number,
         }))
@@ -69,7 +69,7 @@ impl Writer {
                 let row = &documents.rows[number];
                 let found = DocumentColumns::of(number, layers, documents);
                 if number == first + deciding {
-                    changes.add((row.root, first), status, found.partner_in_place.zip(found.partner_relation));
+                    changes.add(row.root, first, status, found.partner_in_place.zip(found.partner_relation));
                 }
                 insert.add(&Document {
                     id: row_number(number),
@@ -145,11 +145,11 @@ pub(super) struct DocumentColumns {
 }
 
 impl DocumentColumns {
-    pub(super) fn of(number: usize, layers: &[Layered], documents: &DocumentRows<'_>) -> DocumentColumns {
+    pub(super) fn of(number: usize, layers: &[LayerResult], documents: &DocumentRows<'_>) -> DocumentColumns {
         let row = &documents.rows[number];
         let What::Document(place) = row.what else { return DocumentColumns::default() };
         let layer = usize::from(row.layer);
-        let Layered { frozen, findings, .. } = &layers[layer];
+        let LayerResult { frozen, findings, .. } = &layers[layer];
         let document = &frozen.documents[place as usize];
         let partner = findings.partners.of_document(place as usize);
         let row_of = |partner: Partner| documents.place(layer, partner.document);

@@ -7,7 +7,7 @@ use rusqlite::Connection;
 
 use super::Publication;
 use super::document_rows::DocumentRows;
-use crate::layered::Layered;
+use crate::layer_result::LayerResult;
 
 /// Writes it for all layers.
 pub(super) fn write(
@@ -42,7 +42,7 @@ fn census(connection: &Connection, publication: &Publication<'_>) -> rusqlite::R
 fn controls(
     connection: &Connection,
     number: usize,
-    layers: &[Layered],
+    layers: &[LayerResult],
     documents: &DocumentRows<'_>,
 ) -> rusqlite::Result<()> {
     let mut insert = Insert::into(connection)?;
@@ -56,7 +56,7 @@ fn controls(
     Ok(())
 }
 
-fn evidence(connection: &Connection, number: usize, Layered { frozen, .. }: &Layered) -> rusqlite::Result<()> {
+fn evidence(connection: &Connection, number: usize, LayerResult { frozen, .. }: &LayerResult) -> rusqlite::Result<()> {
     let rows = (0..).zip(&frozen.roots).map(|(root, frozen)| {
         let evidence = &frozen.evidence;
         Evidence {
@@ -72,7 +72,7 @@ fn evidence(connection: &Connection, number: usize, Layered { frozen, .. }: &Lay
     Insert::into(connection)?.add_all(rows)
 }
 
-fn overlap_once(connection: &Connection, number: usize, layer: &Layered) -> rusqlite::Result<()> {
+fn overlap_once(connection: &Connection, number: usize, layer: &LayerResult) -> rusqlite::Result<()> {
     Insert::into(connection)?.add_all(layer.findings.overlap.iter().map(|row| OverlapOnce {
         level: row.level.into(),
         a: row.a.clone(),
@@ -85,7 +85,7 @@ fn overlap_once(connection: &Connection, number: usize, layer: &Layered) -> rusq
     }))
 }
 
-fn only_here(connection: &Connection, number: usize, layer: &Layered) -> rusqlite::Result<()> {
+fn only_here(connection: &Connection, number: usize, layer: &LayerResult) -> rusqlite::Result<()> {
     Insert::into(connection)?.add_all(layer.findings.only_here.iter().map(|row| OnlyHere {
         root: row.root.into(),
         folder: row.folder.clone(),

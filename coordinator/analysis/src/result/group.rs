@@ -68,12 +68,12 @@ impl Group {
     }
 
     /// The columns that clusters and sets have in common.
-    pub(super) fn summed(&self, publication: &Publication<'_>, places: &Places) -> Summed {
+    pub(super) fn summed(&self, publication: &Publication<'_>, places: &Places) -> GroupSums {
         let mut sites: Vec<u16> = self.roots.iter().map(|root| places.site_of[usize::from(*root)]).collect();
         sites.sort_unstable();
         sites.dedup();
         let numbers = sites.iter().fold(",".to_owned(), |text, site| text + &site.to_string() + ",");
-        Summed {
+        GroupSums {
             documents: self.documents,
             sites: numbers,
             site_count: sites.len() as u64,
@@ -85,7 +85,7 @@ impl Group {
 }
 
 /// Sums over the documents of a cluster or of a set, as the records of both have them.
-pub(super) struct Summed {
+pub(super) struct GroupSums {
     pub(super) documents: u64,
     pub(super) sites: String,
     pub(super) site_count: u64,

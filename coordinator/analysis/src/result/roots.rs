@@ -9,7 +9,7 @@ use super::names::skip_reason;
 use super::{Publication, Writer, row_number};
 use crate::findings::Status;
 use crate::fine::FineRoot;
-use crate::layered::Layered;
+use crate::layer_result::LayerResult;
 use crate::part::Part;
 use crate::second;
 
@@ -135,7 +135,7 @@ impl RootSums {
         all
     }
 
-    fn add(&mut self, row: &DocumentRow<'_>, layers: &[Layered]) {
+    fn add(&mut self, row: &DocumentRow<'_>, layers: &[LayerResult]) {
         self.bytes += row.size_bytes(layers);
         if let What::Document(place) = row.what {
             let frozen = &layers[0].frozen;

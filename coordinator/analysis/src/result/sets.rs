@@ -10,7 +10,7 @@ use data_encoding::HEXLOWER;
 use super::document_rows::{DocumentRows, What};
 use super::group::{Group, Places};
 use super::{Publication, Writer, content_index};
-use crate::layered::Layered;
+use crate::layer_result::LayerResult;
 
 /// The sets, numbered in the order in which they are listed.
 pub(super) struct Sets {
@@ -34,7 +34,7 @@ impl Writer {
     ) -> rusqlite::Result<()> {
         let mut rows = SetRows { insert: self.insert()?, publication, places, next: 0 };
         for (number, layer) in publication.layers.iter().enumerate() {
-            let Layered { frozen, findings, .. } = layer;
+            let LayerResult { frozen, findings, .. } = layer;
             let is_text = publication.scan.spec.layers[number].method.view().is_text();
             let tier = if is_text { "same text" } else { "same bytes" };
             for (_, content) in sets.listed(number) {
@@ -142,7 +142,7 @@ impl Sets {
                 next += 1;
                 sums.sets += 1;
                 sums.in_place +=
-                    u64::from(is_in_place((layer, &publication.layers[layer]), content_index(content), documents));
+                    u64::from(is_in_place(layer, &publication.layers[layer], content_index(content), documents));
                 sums.wasted_bytes = sums.wasted_bytes.saturating_add(wasted_bytes);
             }
             sets.numbers.push(numbers);
@@ -252,7 +252,7 @@ pub(super) fn content_of(publication: &Publication<'_>, documents: &DocumentRows
 
 /// The contents of a layer that form identical sets, those whose copies waste most bytes first.
 fn wasting_most_first(publication: &Publication<'_>, layer: usize) -> Vec<(u64, usize)> {
-    let Layered { frozen, findings, .. } = &publication.layers[layer];
+    let LayerResult { frozen, findings, .. } = &publication.layers[layer];
     let mut sets: Vec<(u64, usize)> = (0..frozen.contents.len())
         .filter(|content| findings.identical[*content])
         .map(|content| {
@@ -266,7 +266,8 @@ fn wasting_most_first(publication: &Publication<'_>, layer: usize) -> Vec<(u64, 
 
 /// True if the documents of a content are one at the same place in each of several repositories.
 pub(super) fn is_in_place(
-    (number, layer): (usize, &Layered),
+    number: usize,
+    layer: &LayerResult,
     content: ContentIndex,
     documents: &DocumentRows<'_>,
 ) -> bool {

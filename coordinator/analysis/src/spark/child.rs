@@ -26,7 +26,7 @@ const GRACE: Duration = Duration::from_secs(60);
 const LINE_BYTES_MAX: u64 = 4096;
 
 /// The end of the program.
-pub(super) enum Ended {
+pub(super) enum ChildExit {
     /// It left a run with so many postings, of so many.
     Grouped { kept: u64, postings: u64 },
     /// It left an analysis with so many links, of so many postings.
@@ -38,7 +38,7 @@ pub(super) enum Ended {
 }
 
 /// Runs the program until it ends, or the scan is cancelled.
-pub(super) fn run(program: &Path, task: &str, folder: &Path, scan: &ScanJob) -> Result<Ended, Error> {
+pub(super) fn run(program: &Path, task: &str, folder: &Path, scan: &ScanJob) -> Result<ChildExit, Error> {
     let mut command = Command::new(program);
     command.arg(task).arg(folder).stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::piped());
     let mut child = command.spawn().map_err(|error| {
@@ -74,13 +74,13 @@ pub(super) fn run(program: &Path, task: &str, folder: &Path, scan: &ScanJob) -> 
     });
     let status = child.wait().map_err(Error::state(program))?;
     if scan.cancelled.load(Ordering::Relaxed) {
-        return Ok(Ended::Stopped);
+        return Ok(ChildExit::Stopped);
     }
     match done {
         Some(done) if status.success() => Ok(done),
         _ => {
             let reason = reason.into_inner().unwrap_or_else(std::sync::PoisonError::into_inner);
-            Ok(Ended::Failed(if reason.is_empty() {
+            Ok(ChildExit::Failed(if reason.is_empty() {
                 format!("`{}` ended with {status}", program.display())
             } else {
                 reason
@@ -126,7 +126,7 @@ fn each_line(from: impl Read, mut each: impl FnMut(String)) {
 }
 
 /// Reports progress; returns the end that the last line tells of.
-fn understood(line: &str, scan: &ScanJob) -> Option<Ended> {
+fn understood(line: &str, scan: &ScanJob) -> Option<ChildExit> {
     let words: Vec<&str> = line.split(' ').collect();
     match words.as_slice() {
         ["progress", stage, done, total] => {
@@ -142,9 +142,11 @@ fn understood(line: &str, scan: &ScanJob) -> Option<Ended> {
             tracing::info!(place = %place, "Spark: where the engine joins");
             None
         }
-        ["done", kept, postings] => Some(Ended::Grouped { kept: kept.parse().ok()?, postings: postings.parse().ok()? }),
+        ["done", kept, postings] => {
+            Some(ChildExit::Grouped { kept: kept.parse().ok()?, postings: postings.parse().ok()? })
+        }
         ["joined", links, postings] => {
-            Some(Ended::Joined { links: links.parse().ok()?, postings: postings.parse().ok()? })
+            Some(ChildExit::Joined { links: links.parse().ok()?, postings: postings.parse().ok()? })
         }
         _ => None,
     }
@@ -165,7 +167,7 @@ mod tests {
     type Step = (AnalysisPhase, u64, u64);
 
     /// A program of these lines of shell, and the phases that it reported.
-    fn run_lines(lines: &str, cancelled: bool, halted: bool) -> (Result<Ended, Error>, Vec<Step>, PathBuf) {
+    fn run_lines(lines: &str, cancelled: bool, halted: bool) -> (Result<ChildExit, Error>, Vec<Step>, PathBuf) {
         let folder = tempfile::tempdir().unwrap().keep();
         let program = folder.join("program");
         std::fs::write(&program, format!("#!/bin/sh\n{lines}\n")).unwrap();
@@ -191,13 +193,13 @@ mod tests {
         let lines = "[ $1 = group ] && [ -d $2 ] || exit 9\necho progress export 1 2\necho noise\necho progress group 0 7\necho \
                      progress fetch 3 3\necho done 5 12";
         let (ended, phases, folder) = run_lines(lines, false, false);
-        assert!(matches!(ended, Ok(Ended::Grouped { kept: 5, postings: 12 })));
+        assert!(matches!(ended, Ok(ChildExit::Grouped { kept: 5, postings: 12 })));
         let expected =
             [(AnalysisPhase::Exporting, 1, 2), (AnalysisPhase::Grouping, 0, 7), (AnalysisPhase::Fetching, 3, 3)];
         assert_eq!(phases, expected);
         std::fs::remove_dir_all(folder).unwrap();
         let (ended, _, folder) = run_lines("echo joins workers\necho joined 7 12", false, false);
-        assert!(matches!(ended, Ok(Ended::Joined { links: 7, postings: 12 })));
+        assert!(matches!(ended, Ok(ChildExit::Joined { links: 7, postings: 12 })));
         std::fs::remove_dir_all(folder).unwrap();
     }
 
@@ -214,7 +216,7 @@ mod tests {
             ("kill -9 $$", "signal: 9"),
         ] {
             let (ended, _, folder) = run_lines(lines, false, false);
-            let Ok(Ended::Failed(reason)) = ended else { panic!("{lines}") };
+            let Ok(ChildExit::Failed(reason)) = ended else { panic!("{lines}") };
             let shown = expected.replace("\\u{1b}", " ");
             assert!(reason.contains(expected) || reason.contains(&shown), "{lines}: {reason}");
             std::fs::remove_dir_all(folder).unwrap();
@@ -225,7 +227,7 @@ mod tests {
     fn a_program_that_is_to_stop_hears_whether_it_may_leave_anything() {
         for (halted, expected) in [(false, "cancel"), (true, "")] {
             let (ended, _, folder) = run_lines("read line; echo \"$line\" > $2/heard; exit 75", true, halted);
-            assert!(matches!(ended, Ok(Ended::Stopped)));
+            assert!(matches!(ended, Ok(ChildExit::Stopped)));
             assert_eq!(std::fs::read_to_string(folder.join("heard")).unwrap().trim(), expected);
             std::fs::remove_dir_all(folder).unwrap();
         }

@@ -6,7 +6,7 @@ use cognate_similarity::{Posting, RunShards};
 
 use crate::by_tag::by_tag;
 use crate::error::Error;
-use crate::kinds::{NOWHERE, Seen};
+use crate::kinds::{NOWHERE, NumberSet};
 use cognate_storage::template::Chunk;
 
 /// Number of passes over the holders of tags, since each tag that drops out makes others weigh less.
@@ -24,17 +24,17 @@ pub(crate) struct Contents<'a> {
 }
 
 /// The tags that are spread, and how many bytes of each content they are.
-pub(crate) struct Spread {
+pub(crate) struct SpreadTags {
     pub(crate) chunks: Vec<Chunk>,
     pub(crate) held_bytes: Vec<u64>,
 }
 
-impl Spread {
+impl SpreadTags {
     /// Reads all postings once, and those of the tags that come into question again.
-    pub(crate) fn find(shards: &RunShards, contents: &Contents<'_>) -> Result<Spread, Error> {
+    pub(crate) fn find(shards: &RunShards, contents: &Contents<'_>) -> Result<SpreadTags, Error> {
         let count = contents.payload_bytes.len();
-        let (mut kinds, mut members) = (Seen::new(count), Seen::new(count));
-        let mut spread = Spread { chunks: Vec::new(), held_bytes: vec![0; count] };
+        let (mut kinds, mut members) = (NumberSet::new(count), NumberSet::new(count));
+        let mut spread = SpreadTags { chunks: Vec::new(), held_bytes: vec![0; count] };
         by_tag(shards, |postings| {
             if !postings[0].template
                 && postings.len() >= contents.kinds_min
@@ -75,7 +75,7 @@ impl Spread {
     }
 }
 
-impl Seen {
+impl NumberSet {
     /// Number of contents of a kind that have a tag.
     fn count(&mut self, postings: &[Posting], is_wanted: impl Fn(u32) -> bool) -> usize {
         self.begin();
@@ -92,8 +92,8 @@ impl Contents<'_> {
     fn unlike(
         &self,
         postings: &[Posting],
-        kinds: &mut Seen,
-        members: &mut Seen,
+        kinds: &mut NumberSet,
+        members: &mut NumberSet,
         is_wanted: impl Fn(u32) -> bool,
     ) -> usize {
         kinds.begin();

@@ -1,6 +1,6 @@
 use cognate_similarity::{ContentIndex, ContentMap, Link, Run, RunInput, RunRecord, RunShards, WriteRun, write_run};
 
-use super::spread::{Contents, Spread};
+use super::spread::{Contents, SpreadTags};
 use super::*;
 
 fn tag(number: u8) -> Tag {
@@ -34,9 +34,9 @@ fn spread(contents: &[&[(u8, u32)]], links: &[(u32, u32, u64)], kinds_min: usize
     let kinds = Kinds::of(&links, &payload_bytes).finish();
     let cluster_of = vec![0; contents.len()];
     let contents = Contents { kinds: &kinds, payload_bytes: &payload_bytes, cluster_of: &cluster_of, kinds_min };
-    let found = Spread::find(&shards, &contents).unwrap();
+    let found = SpreadTags::find(&shards, &contents).unwrap();
     let nowhere = vec![NOWHERE; cluster_of.len()];
-    let apart = Spread::find(&shards, &Contents { cluster_of: &nowhere, ..contents }).unwrap();
+    let apart = SpreadTags::find(&shards, &Contents { cluster_of: &nowhere, ..contents }).unwrap();
     assert!(apart.chunks.is_empty(), "no link rests on what no cluster has");
     found.chunks.into_iter().map(|chunk| chunk.0).collect()
 }

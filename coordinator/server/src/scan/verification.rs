@@ -7,7 +7,7 @@
 use std::sync::Arc;
 
 use cognate_analysis::refine::Choices;
-use cognate_analysis::second::SECOND;
+use cognate_analysis::second::{SECOND, SecondReading};
 use cognate_analysis::spec::{Layer, ScanSpec};
 use cognate_proto::options::ScanOptions;
 
@@ -30,7 +30,7 @@ impl Scans {
                 cognate_storage::disk::off_tasks(move || scans.analyser.proposed(&proposing, &now, layer)).await;
             drop(turn);
             let choice = choosing.map_err(|_| Error::Refused("the choice crashed: see the log".to_owned()))??;
-            let Some((repositories, choices)) = choice else { continue };
+            let Some(SecondReading { repositories, choices }) = choice else { continue };
             let again = Layer { method, method_id: None, thresholds: scan.spec.layers[layer].thresholds };
             let options = ScanOptions { repositories, refine: None, ..scan.spec.options.clone() };
             let spec = ScanSpec { options, layers: vec![again], ..scan.spec.clone() };

@@ -13,7 +13,7 @@ type Strength = (Reverse<u64>, Pair);
 
 /// The candidates by their kinds.
 #[derive(Default)]
-pub(super) struct Proposed {
+pub(super) struct ProposedPairs {
     /// By path or name.
     pub(super) placed: Vec<Pair>,
     /// By given folders.
@@ -32,14 +32,14 @@ pub(super) struct Proposed {
     pub(super) coarse: BTreeMap<Pair, u64>,
 }
 
-impl Proposed {
+impl ProposedPairs {
     /// All candidates.
     pub(super) fn candidates(&self) -> BTreeSet<Pair> {
         [&self.placed, &self.aligned, &self.linked, &self.near, &self.agreeing].into_iter().flatten().copied().collect()
     }
 
     /// Adds what is counted over all instances.
-    pub(super) fn add(&mut self, other: Proposed) {
+    pub(super) fn add(&mut self, other: ProposedPairs) {
         self.placed.extend(other.placed);
         self.aligned.extend(other.aligned);
         self.linked.extend(other.linked);
@@ -84,8 +84,8 @@ impl Tree {
     }
 }
 
-pub(super) fn proposed(tree: &Tree, contents: &[Facts]) -> Proposed {
-    let mut proposed = Proposed::default();
+pub(super) fn proposed(tree: &Tree, contents: &[Facts]) -> ProposedPairs {
+    let mut proposed = ProposedPairs::default();
     let counts: Vec<_> = contents.iter().map(counts).collect();
     let payloads: Vec<u64> = contents.iter().map(payload).collect();
     let of = |content: u32| &contents[content as usize];
@@ -116,7 +116,7 @@ pub(super) fn proposed(tree: &Tree, contents: &[Facts]) -> Proposed {
     }
     links.sort_unstable();
     near.sort_unstable();
-    share_out(&mut proposed, &payloads, (&links, &near));
+    share_out(&mut proposed, &payloads, &links, &near);
     proposed.placed = placed(tree, contents, &pairs().collect());
     proposed.aligned = aligned(tree, contents, &pairs().collect());
     let known: BTreeSet<Pair> =
@@ -131,7 +131,7 @@ pub(super) fn proposed(tree: &Tree, contents: &[Facts]) -> Proposed {
 }
 
 /// Takes links and then the pairs near them as long as one content of a pair has fewer than four.
-fn share_out(proposed: &mut Proposed, payloads: &[u64], (links, near): (&[Strength], &[Strength])) {
+fn share_out(proposed: &mut ProposedPairs, payloads: &[u64], links: &[Strength], near: &[Strength]) {
     let mut taken: BTreeMap<u32, u32> = BTreeMap::new();
     let kinds = links.iter().map(|link| (true, link)).chain(near.iter().map(|near| (false, near)));
     for (is_link, (Reverse(shared), (a, b))) in kinds {
@@ -243,7 +243,7 @@ fn seeking(tree: &Tree, contents: &[Facts], known: &BTreeSet<Pair>) -> BTreeSet<
 
 /// Pairs whose sketches agree enough, of which one content has the other among its first eight. A slot counts for the more, the fewer
 /// contents have its value.
-fn agree(proposed: &mut Proposed, contents: &[Facts], pairs: &[Pair], payloads: &[u64]) {
+fn agree(proposed: &mut ProposedPairs, contents: &[Facts], pairs: &[Pair], payloads: &[u64]) {
     let value = |content: u32, slot: usize| contents[content as usize].content.sketch.value(slot);
     let compared = |content: &u32| payloads[*content as usize] > 0;
     let holders = |slot: usize, wanted: Option<u32>| {

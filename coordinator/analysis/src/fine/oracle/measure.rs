@@ -6,11 +6,11 @@ use std::collections::BTreeMap;
 use cognate_fingerprint::{FineChunk, FineCutter, Tag};
 
 use super::Outcome;
-use super::candidates::{Proposed, counts, payload};
+use super::candidates::{ProposedPairs, counts, payload};
 use super::trees::{Facts, Tree};
 use crate::fine::wanted::LEFT_BYTES_MAX;
 
-pub(super) fn outcome(tree: &Tree, contents: &[Facts], proposed: &Proposed) -> Outcome {
+pub(super) fn outcome(tree: &Tree, contents: &[Facts], proposed: &ProposedPairs) -> Outcome {
     let cutter = FineCutter::new(&tree.key);
     let mut candidates = proposed.candidates();
     let proposed_pairs = candidates.len();

@@ -21,7 +21,7 @@ use super::Outcome;
 use super::trees::{Facts, Repository, Tree};
 use crate::analyser::Analyser;
 use crate::fine::{FineAnswer, FineFailure, FineRequest, FineSource, MeasureAnswer, MeasureRequest};
-use crate::published::Checked;
+use crate::published::IntactResults;
 use crate::spec::{AnalysisLimits, ScanJob, ScanSpec};
 
 const LIMITS: AnalysisLimits =
@@ -71,7 +71,7 @@ impl Product {
             indexes: Arc::clone(&self.indexes),
             folder: scans.clone(),
             clock: || UNIX_EPOCH,
-            checked: Checked::default(),
+            checked: IntactResults::default(),
             spark: Default::default(),
         };
         let contents = tree.contents();

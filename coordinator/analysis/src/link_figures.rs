@@ -6,7 +6,7 @@ use crate::ratio::Fraction;
 
 /// The statement of a link.
 #[derive(Clone, Copy, PartialEq, Debug)]
-pub(crate) struct Measured {
+pub(crate) struct LinkFigures {
     /// Bytes in common, counted in the first and in the second: an estimate differs between the two.
     pub(crate) shared_bytes: [u64; 2],
     pub(crate) resemblance: Fraction,
@@ -35,11 +35,11 @@ impl Estimate {
     }
 }
 
-impl Measured {
+impl LinkFigures {
     /// The same statement from the other end.
-    pub(crate) fn reversed(self) -> Measured {
+    pub(crate) fn reversed(self) -> LinkFigures {
         let [of_a, of_b] = self.shared_bytes;
-        Measured {
+        LinkFigures {
             shared_bytes: [of_b, of_a],
             contained: self.contained.map(|[a_in_b, b_in_a]| [b_in_a, a_in_b]),
             relation: reversed(self.relation),

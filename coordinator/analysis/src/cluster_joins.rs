@@ -9,11 +9,15 @@ use cognate_similarity::{Cluster, ContentIndex, Link, SpanningForest};
 use crate::copies::Copies;
 use crate::fine::{OutsideLink, outside_of};
 use crate::freeze::FrozenContent;
+use crate::link_figures::LinkFigures;
 use crate::measure::Measures;
-use crate::measured::Measured;
 
 /// A link as reports have it: from the content whose first document comes first.
-pub(crate) fn directed(copies: &Copies, link: &Link, measured: Measured) -> (ContentIndex, ContentIndex, Measured) {
+pub(crate) fn directed(
+    copies: &Copies,
+    link: &Link,
+    measured: LinkFigures,
+) -> (ContentIndex, ContentIndex, LinkFigures) {
     let first = |content: ContentIndex| copies.of_content(content).first().copied();
     match first(link.a) <= first(link.b) {
         true => (link.a, link.b, measured),
@@ -43,7 +47,7 @@ impl Join {
 }
 
 /// Clusters, with the forest of those that do not keep all their links.
-pub(crate) struct Joined<'a> {
+pub(crate) struct ClusterJoins<'a> {
     clusters: &'a [Cluster],
     copies: &'a Copies,
     /// The links of which a frame is part.
@@ -56,12 +60,13 @@ pub(crate) struct Joined<'a> {
     forest: SpanningForest,
 }
 
-impl<'a> Joined<'a> {
+impl<'a> ClusterJoins<'a> {
     pub(crate) fn new(
         contents: usize,
-        (clusters, outside): (&'a [Cluster], &'a [OutsideLink]),
+        clusters: &'a [Cluster],
+        outside: &'a [OutsideLink],
         copies: &'a Copies,
-    ) -> Joined<'a> {
+    ) -> ClusterJoins<'a> {
         let (mut place, mut members, mut cluster_of) = (Vec::new(), Vec::new(), Vec::new());
         for (number, cluster) in clusters.iter().enumerate().filter(|(_, cluster)| cluster.links_omitted() > 0) {
             place.resize(contents, None);
@@ -72,11 +77,11 @@ impl<'a> Joined<'a> {
             }
         }
         let forest = SpanningForest::new(cluster_of.len());
-        Joined { clusters, copies, outside, place, members, cluster_of, forest }
+        ClusterJoins { clusters, copies, outside, place, members, cluster_of, forest }
     }
 
     /// Takes in a link of any cluster, or between two.
-    pub(crate) fn link(&mut self, link: &Link, measured: &Measured) {
+    pub(crate) fn link(&mut self, link: &Link, measured: &LinkFigures) {
         let place = |content: ContentIndex| self.place.get(content.0 as usize).copied().flatten();
         let (Some(a), Some(b)) = (place(link.a), place(link.b)) else { return };
         if self.cluster_of[a as usize] == self.cluster_of[b as usize] {
@@ -130,7 +135,7 @@ fn join_of(
 
 #[cfg(test)]
 mod tests {
-    use cognate_fingerprint::{ContentDigest, Method, View};
+    use cognate_fingerprint::ContentDigest;
     use cognate_similarity::Resemblance;
 
     use super::*;
@@ -172,11 +177,11 @@ mod tests {
         let clusters = [cluster(&[0, 1, 2], &[all[0], all[2]], 3), cluster(&[3, 4], &all[4..], 1)];
         let contents = [100, 100, 9000, 100, 100, 9000].map(content);
         let copies = Copies::of_each(contents.len());
-        let measures = Measures::of_weights(&Method::tttd(View::Raw, 1000).unwrap());
+        let measures = Measures::of_chunks();
         let rests = |a, b, rests_on_frame| OutsideLink { a, b, shared_bytes: 1, rests_on_frame };
         // The third is of no forest, and the second has enough outside of its frame.
         let outside = [rests(0, 1, true), rests(0, 2, false), rests(1, 2, true), rests(3, 4, true)];
-        let mut joined = Joined::new(contents.len(), (&clusters, &outside), &copies);
+        let mut joined = ClusterJoins::new(contents.len(), &clusters, &outside, &copies);
         all.iter().for_each(|link| joined.link(link, &measures.of(&contents, link)));
         let joins = joined.finish(&contents, &measures);
         assert_eq!(joins, [Join { bytes: 590, frame_links: 1 }, Join { bytes: 70, frame_links: 1 }]);

@@ -2,11 +2,11 @@
 
 use crate::findings::Findings;
 use crate::fine::{ExactFigures, FineFigures};
-use crate::freeze::Frozen;
+use crate::freeze::FrozenSet;
 
 /// The frozen documents of one layer, and the findings about them.
-pub(crate) struct Layered {
-    pub(crate) frozen: Frozen,
+pub(crate) struct LayerResult {
+    pub(crate) frozen: FrozenSet,
     pub(crate) findings: Findings,
     /// The fine figures, if pairs were measured by fine chunks.
     pub(crate) fine: Option<FineFigures>,

@@ -1,0 +1,158 @@
+//! The comparison of a layer by fine chunks, from top to bottom:
+//!
+//!     coarse links ─ propose ─▶ pairs ─ ask ─▶ fine chunks ─ measure ─▶ measured pairs ─ find frames ─▶ links outside of frames
+//!                       └───── sample ─────▶ sites ─ count ─▶ exact measures of some pairs
+
+use cognate_fingerprint::Tag;
+use cognate_similarity::{Analysis, LinkFile};
+
+use super::candidates::Candidates;
+use super::exact::{ExactFigures, Failures};
+use super::expansions::{Expansions, ExpansionsWriter};
+use super::frames::{FrameContents, contents_of};
+use super::links::{MeasuredPairs, Measuring, PairMeasurements};
+use super::loose::Loose;
+use super::parts::Parts;
+use super::sample::Sampling;
+use super::wanted::{WantedChunk, each_once};
+use super::{FineFigures, FineFindings, FineRoot, FineRound};
+use crate::alignment::Alignment;
+use crate::checkpoint::Checkpoint;
+use crate::clusters::Links;
+use crate::compare::Task;
+use crate::error::Error;
+use crate::threads::{next_to_sites, side_by_side};
+
+/// The outcome of a comparison by fine chunks.
+pub(crate) struct FineComparison {
+    pub(crate) links: LinkFile,
+    pub(crate) findings: FineFindings,
+    pub(crate) exact: ExactFigures,
+}
+
+/// The chunks that the sites were asked to cut again.
+struct AskedChunks {
+    /// All of them, ascending.
+    tags: Vec<Tag>,
+    /// Those that contents of many kinds have.
+    spread: Vec<WantedChunk>,
+    /// The fine chunks that the sites gave.
+    expansions: Expansions,
+}
+
+impl Task<'_> {
+    /// Compares the candidates by fine chunks, and adds to the overlap of the analysis what they cover.
+    pub(crate) fn fine_links(
+        &self,
+        coarse: &Links,
+        alignment: &Alignment,
+        own: &Checkpoint,
+        round: &FineRound<'_>,
+        analysis: &mut Analysis,
+    ) -> Result<FineComparison, Error> {
+        let mut sampling = Sampling::of(self.subject);
+        let mut candidates = self.fine_candidates(coarse, alignment, &mut sampling)?;
+        let sample = sampling.finish();
+        let (asked, roots) = self.ask_for_fine_chunks(coarse, &mut candidates, round)?;
+        let spec = &self.scan.spec;
+        let count = || self.measures(&sample, &self.absent_sites(&roots), round);
+        let measure = || self.measure_candidates(coarse, &candidates, asked, round, analysis);
+        let (answers, (findings, measured)) = next_to_sites(spec.in_process, spec.threads, count, measure)?;
+        let figures = FineFigures { roots, ..findings.figures };
+        let exact = self.exact(&sample, &self.reported(&sample, &measured.pairs)?, answers);
+        let links =
+            self.write_fine_links(coarse, &measured, &round.files.links, own.binding(), &mut analysis.omitted)?;
+        Ok(FineComparison { links, findings: FineFindings { figures, ..findings }, exact })
+    }
+
+    /// Has the sites cut what the candidates do not share, and what contents of many kinds have. Candidates of which too much is left are
+    /// omitted.
+    fn ask_for_fine_chunks(
+        &self,
+        coarse: &Links,
+        candidates: &mut Candidates,
+        round: &FineRound<'_>,
+    ) -> Result<(AskedChunks, Vec<FineRoot>), Error> {
+        let remaining = self.remaining_chunks(&candidates.pairs)?;
+        candidates.omit(&remaining.too_long);
+        let spread = self.spread_chunks(coarse, &contents_of(&candidates.pairs))?;
+        let wanted = each_once([&remaining.chunks[..], &spread].concat());
+        drop(remaining);
+        let tags = wanted.iter().map(|chunk| chunk.tag).collect();
+        let mut earlier = Vec::new();
+        for files in round.earlier.iter().filter(|files| files.has_chunks()) {
+            match Expansions::open(&files.expansions) {
+                Ok(expansions) => earlier.push(expansions),
+                Err(error) => tracing::info!(%error, "the fine chunks of an earlier scan are not used"),
+            }
+        }
+        let mut writer = ExpansionsWriter::create(&round.files.expansions)?;
+        let roots = self.ask(wanted, round, &earlier, &mut writer)?;
+        if round.keeps_earlier {
+            earlier.iter().try_for_each(|expansions| writer.keep(expansions))?;
+        }
+        Ok((AskedChunks { tags, spread, expansions: writer.finish(round.durable)? }, roots))
+    }
+
+    /// Measures the candidates by the fine chunks that the sites gave, and finds the frames among these. The figures are without those of
+    /// the sites.
+    fn measure_candidates(
+        &self,
+        coarse: &Links,
+        candidates: &Candidates,
+        asked: AskedChunks,
+        round: &FineRound<'_>,
+        analysis: &mut Analysis,
+    ) -> Result<(FineFindings, MeasuredPairs), Error> {
+        let AskedChunks { tags, spread, expansions } = asked;
+        let mut parts = Parts::of_templates(&round.template_rows);
+        self.measure_parts(&mut parts, &tags, &expansions)?;
+        let of_templates = self.part_bytes(&parts)?;
+        let with = Measuring { expansions: &expansions, parts: &parts, of_contents: &of_templates };
+        let PairMeasurements { pairs, shared, loose } = self.measure_pairs(&candidates.pairs, &tags, with)?;
+        let measured = MeasuredPairs { pairs, of_templates };
+        // The choice keeps one thread busy. Meanwhile all threads work on the coverage.
+        let cover = || self.add_coverage(shared, &expansions, &parts, &mut analysis.overlap);
+        let choose = || -> Result<_, Error> {
+            let kinds = self.kinds(coarse, &measured)?;
+            let contents = self.contents_with_loose_links(coarse, &measured, &kinds)?;
+            let (marks, kept) = Loose::merge(loose)?;
+            Ok((kinds, contents, marks, kept))
+        };
+        let (overlap, chosen) = side_by_side(self.scan.spec.threads, cover, choose);
+        overlap?;
+        let (kinds, contents, marks, kept) = chosen?;
+        let chunks = self.chunks_of(&contents, &tags)?;
+        let frame_contents =
+            FrameContents { contents: &contents, chunks: &chunks, marks: &marks, expansions: &expansions };
+        self.find_frames(&frame_contents, &kinds, &spread, &mut parts)?;
+        let of_contents = self.part_bytes(&parts)?;
+        let with = Measuring { expansions: &expansions, parts: &parts, of_contents: &of_contents };
+        let complete = measured.pairs.iter().filter(|pair| pair.complete).count();
+        let figures = FineFigures {
+            fine_pairs: complete as u64,
+            coarse_pairs: (measured.pairs.len() - complete) as u64,
+            omitted_pairs: candidates.omitted + analysis.omitted.count,
+            template_rows: round.template_rows.len() as u64,
+            outside: self.measure_outside(&measured.pairs, &kinds, &kept, with)?,
+            ..FineFigures::default()
+        };
+        tracing::info!(
+            candidates = candidates.pairs.len(),
+            omitted = figures.omitted_pairs,
+            fine = figures.fine_pairs,
+            coarse = figures.coarse_pairs,
+            with_frame = figures.outside.len(),
+            "measured by fine chunks"
+        );
+        let template_bytes = measured.of_templates.iter().map(|bytes| bytes.template).collect();
+        Ok((FineFindings { figures, template_bytes, parts, expansions, contents }, measured))
+    }
+
+    /// The sites that did not answer a request for fine chunks, though their policy allows it.
+    fn absent_sites(&self, roots: &[FineRoot]) -> Failures {
+        let roots = self.subject.frozen.roots.iter().zip(roots);
+        let failed = roots.filter_map(|(root, fine)| Some((root.site_number, fine.failure.clone()?)));
+        failed.filter(|(_, failure)| !failure.refused).collect()
+    }
+}
