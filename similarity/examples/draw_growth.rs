@@ -9,7 +9,7 @@
 
 use std::fmt::Write as _;
 use std::fs;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
 use clap::Parser;
 use serde_json::Value;
@@ -50,7 +50,7 @@ struct Series {
 }
 
 impl Series {
-    fn read((name, path): &(String, PathBuf)) -> Result<Series, AnyError> {
+    fn read(name: &str, path: &Path) -> Result<Series, AnyError> {
         let text = fs::read_to_string(path).map_err(|error| format!("cannot read {}: {error}", path.display()))?;
         let mut points = Vec::new();
         for line in text.lines() {
@@ -64,7 +64,7 @@ impl Series {
         }
         points.sort_by(|a, b| a.postings.total_cmp(&b.postings));
         let budget_bytes = name.parse::<bytesize::ByteSize>()?.as_u64() as f64;
-        Ok(Series { name: name.clone(), budget_bytes, points })
+        Ok(Series { name: name.to_owned(), budget_bytes, points })
     }
 }
 
@@ -98,13 +98,13 @@ impl Diagram {
     fn draw_frame(&self, svg: &mut String, y_name: fn(f64) -> String) {
         let (top, bottom, right) = (self.top, self.top + HEIGHT, LEFT + WIDTH);
         let _ = writeln!(svg, "<text x='{LEFT}' y='{}' class='title'>{}</text>", top - 12.0, self.title);
-        for x in decades(self.x) {
+        for x in decades(self.x.0, self.x.1) {
             let (at, _) = self.place(x, self.y.0);
             let _ = writeln!(svg, "<path d='M{at:.1} {top}V{bottom}' class='grid'/>");
             let _ =
                 writeln!(svg, "<text x='{at:.1}' y='{}' text-anchor='middle'>{}</text>", bottom + 18.0, millions(x));
         }
-        for y in decades(self.y) {
+        for y in decades(self.y.0, self.y.1) {
             let (_, at) = self.place(self.x.0, y);
             let _ = writeln!(svg, "<path d='M{LEFT} {at:.1}H{right}' class='grid'/>");
             let _ =
@@ -127,7 +127,7 @@ impl Diagram {
 }
 
 /// The values at which an axis has a line: 1, 2 and 5 times the powers of ten within its ends.
-fn decades((low, high): (f64, f64)) -> Vec<f64> {
+fn decades(low: f64, high: f64) -> Vec<f64> {
     let powers = (-3..13).map(|power| 10f64.powi(power));
     powers.flat_map(|power| [1.0, 2.0, 5.0].map(|step| step * power)).filter(|at| (low..=high).contains(at)).collect()
 }
@@ -135,7 +135,7 @@ fn decades((low, high): (f64, f64)) -> Vec<f64> {
 /// The ends of an axis, widened to numbers that it has lines at, but not for a twentieth.
 fn ends(values: impl Iterator<Item = f64> + Clone) -> (f64, f64) {
     let (low, high) = (values.clone().fold(f64::MAX, f64::min), values.fold(0.0, f64::max));
-    let lines = decades((f64::MIN_POSITIVE, f64::MAX));
+    let lines = decades(f64::MIN_POSITIVE, f64::MAX);
     let below = lines.iter().rev().find(|&&line| line <= low).copied();
     let above = lines.iter().find(|&&line| line >= 0.95 * high).copied();
     (below.unwrap_or(low), above.unwrap_or(high))
@@ -198,7 +198,7 @@ fn draw(all: &[Series]) -> String {
 
 fn main() -> Result<(), AnyError> {
     let arguments = Arguments::parse();
-    let series = arguments.series.iter().map(Series::read).collect::<Result<Vec<_>, _>>()?;
+    let series = arguments.series.iter().map(|(name, path)| Series::read(name, path)).collect::<Result<Vec<_>, _>>()?;
     fs::write(&arguments.out, draw(&series))?;
     Ok(())
 }

@@ -171,7 +171,7 @@ impl<W: Write> Generator<W> {
     fn write_all(&mut self) -> io::Result<()> {
         let (low, high) = self.recipe.cluster;
         let copies = f64::from(low - 1 + high - 1) / 2.0;
-        // So many units are families that the copies make up the wanted share of the documents.
+        // Families are units until the copies make up the requested share of the documents.
         let families = self.recipe.near / (copies * (1.0 - self.recipe.near)).max(f64::MIN_POSITIVE);
         while self.made < self.recipe.quadratic.min(self.recipe.documents) {
             self.write_quadratic()?;

@@ -16,7 +16,7 @@ use crate::component::{Partitions, find_components};
 use crate::error::Error;
 use crate::input::{HolderLabel, Input, Options, check};
 use crate::join_row::JoinRow;
-use crate::joiner::{Joiner, Packed};
+use crate::joiner::{Joiner, PackedPartitions};
 use crate::link::Link;
 use crate::monitor::{Monitor, Phase};
 use crate::omitted::OmittedLinks;
@@ -105,7 +105,7 @@ pub struct Stats {
     pub shared_tags: u64,
     /// Pairs measured for links.
     pub candidates: u64,
-    /// Links found, whether they are reported or not.
+    /// Links, reported or not.
     pub links: u64,
     /// Bytes written to spill files.
     pub spilled_bytes: u64,
@@ -132,13 +132,8 @@ pub fn analyse(
     options: &Options<'_>,
     monitor: &Monitor<'_>,
 ) -> Result<Analysis, Error> {
-    run(
-        shards,
-        input,
-        options,
-        monitor,
-        (Request { sink: None, clusters: true, changed: None }, LinkRule::published(input.payload_bytes.len())),
-    )
+    let request = Request { sink: None, clusters: true, changed: None };
+    run(shards, input, options, monitor, request, LinkRule::published(input.payload_bytes.len()))
 }
 
 /// As [`analyse`], and reports links, each once, as many as grow with the contents and not with their square: those of
@@ -161,13 +156,8 @@ pub fn analyse_with_links(
     monitor: &Monitor<'_>,
     sink: &LinkSink<'_>,
 ) -> Result<Analysis, Error> {
-    run(
-        shards,
-        input,
-        options,
-        monitor,
-        (Request { sink: Some(sink), clusters: true, changed: None }, LinkRule::published(input.payload_bytes.len())),
-    )
+    let request = Request { sink: Some(sink), clusters: true, changed: None };
+    run(shards, input, options, monitor, request, LinkRule::published(input.payload_bytes.len()))
 }
 
 /// Reports every link once, without clusters: links do not stay in memory.
@@ -183,7 +173,7 @@ pub fn find_links(
     sink: &LinkSink<'_>,
 ) -> Result<Stats, Error> {
     let request = Request { sink: Some(sink), clusters: false, changed: None };
-    Ok(run(shards, input, options, monitor, (request, LinkRule::published(input.payload_bytes.len())))?.stats)
+    Ok(run(shards, input, options, monitor, request, LinkRule::published(input.payload_bytes.len()))?.stats)
 }
 
 /// Runs an analysis; `rule` is [`LinkRule::published`] outside of tests.
@@ -192,7 +182,8 @@ pub(crate) fn run(
     input: &Input<'_>,
     options: &Options<'_>,
     monitor: &Monitor<'_>,
-    (request, rule): (Request<'_>, LinkRule),
+    request: Request<'_>,
+    rule: LinkRule,
 ) -> Result<Analysis, Error> {
     check(input)?;
     let spill = SpillFolder::new(options.spill_dir);
@@ -302,7 +293,7 @@ impl<'s> Engine<'_, 's> {
             rule: self.rule,
             tracker: &tracker,
         };
-        joiner.join_all(&Packed { partitions, rows, contents: None })
+        joiner.join_all(&PackedPartitions { partitions, rows, contents: None })
     }
 }
 

@@ -93,8 +93,9 @@ pub fn analyse_part(
     input: &Input<'_>,
     options: &Options<'_>,
     monitor: &Monitor<'_>,
-    (sink, contents): (&LinkSink<'_>, usize),
+    sink: &LinkSink<'_>,
+    contents: usize,
 ) -> Result<Analysis, Error> {
     let request = Request { sink: Some(sink), clusters: true, changed: None };
-    run(shards, input, options, monitor, (request, LinkRule::published(contents)))
+    run(shards, input, options, monitor, request, LinkRule::published(contents))
 }

@@ -38,6 +38,15 @@ const LINK_BYTES: u64 = 16;
 /// Parts per thread, so that a slow part does not leave the others waiting.
 const PARTS_PER_THREAD: u64 = 4;
 
+/// The limits of the slices of a partition.
+#[derive(Clone, Copy)]
+pub(crate) struct SliceLimits {
+    /// Rows of a slice.
+    pub(crate) rows_max: u64,
+    /// Memory for the rows of all slices.
+    pub(crate) memory_bytes_max: u64,
+}
+
 /// The shares of one analysis.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Budget {
@@ -72,7 +81,7 @@ impl Budget {
         self.buckets("clusters", partitions, 8)
     }
 
-    /// Options of packing components with so many rows together.
+    /// Options of packing components that have `rows` rows together.
     pub(crate) fn pack(&self, rows: u64) -> PackOptions {
         // Large partitions are joined one at a time, so each may use the memory of all threads.
         let rows_max = self.budget_bytes / 4 / JOIN_ROW_BYTES;
@@ -84,12 +93,13 @@ impl Budget {
         }
     }
 
-    /// Rows of a slice, two of which are in memory together, and memory for the rows of all slices.
-    pub(crate) fn slice(&self) -> (u64, u64) {
-        ((self.budget_bytes / 8 / JOIN_ROW_BYTES).max(SLICE_ROWS_MIN), self.budget_bytes / 8)
+    /// The limits of slices, two of which are in memory together.
+    pub(crate) fn slice(&self) -> SliceLimits {
+        let memory_bytes_max = self.budget_bytes / 8;
+        SliceLimits { rows_max: (memory_bytes_max / JOIN_ROW_BYTES).max(SLICE_ROWS_MIN), memory_bytes_max }
     }
 
-    /// Links that a partition of so many members may hold while as many threads join it.
+    /// Links that a partition may hold while `threads` threads join it.
     ///
     /// Some for each member in any case: where they are no more, they are part of the result.
     pub(crate) fn links_in_memory(&self, members: usize, threads: NonZeroUsize) -> u64 {
@@ -195,10 +205,10 @@ mod tests {
     #[test]
     fn two_slices_take_no_more_than_a_partition_may() {
         for budget_bytes in [1 << 20, 1 << 30] {
-            let (rows, memory_bytes) = budget(budget_bytes, 2).slice();
-            assert!(2 * rows <= budget(budget_bytes, 2).pack(1 << 40).rows_max);
-            assert_eq!(memory_bytes, budget_bytes / 8);
+            let limits = budget(budget_bytes, 2).slice();
+            assert!(2 * limits.rows_max <= budget(budget_bytes, 2).pack(1 << 40).rows_max);
+            assert_eq!(limits.memory_bytes_max, budget_bytes / 8);
         }
-        assert_eq!(budget(0, 2).slice(), (SLICE_ROWS_MIN, 0));
+        assert_eq!(budget(0, 2).slice().rows_max, SLICE_ROWS_MIN);
     }
 }

@@ -272,7 +272,7 @@ fn encode_header(kind: StreamKind, binding: &Binding) -> (Vec<u8>, Checksum) {
     (header, header_sum)
 }
 
-/// The size of a file that holds so many bytes.
+/// The size of a file with `bytes` bytes of content.
 fn file_bytes(bytes: u64) -> u64 {
     let sums = bytes.div_ceil(BLOCK_BYTES as u64).saturating_mul(CHECKSUM_BYTES as u64);
     bytes.saturating_add(sums).saturating_add((HEADER_BYTES + END_BYTES) as u64)

@@ -15,7 +15,7 @@ use crate::posting::ContentIndex;
 /// Members up to which a family's least resemblance is taken over all its pairs: half a million at most.
 pub const FAMILY_MEMBERS_MEASURED_MAX: usize = 1000;
 
-/// Links up to which a cluster keeps all of them, whatever its members; 362 members that are all linked have as many.
+/// Links up to which a cluster keeps all of them, whatever its members; 362 members that are all linked have this number of links.
 pub const CLUSTER_LINKS_ALL_MAX: u64 = 1 << 16;
 
 /// Links per member up to which a cluster keeps all of them, whatever their number.
@@ -116,7 +116,7 @@ pub(crate) struct LinkRule {
 }
 
 impl LinkRule {
-    /// The rule of [`Cluster::links`] in an analysis of so many contents.
+    /// The rule of [`Cluster::links`] in an analysis of `contents` contents.
     pub(crate) fn published(contents: usize) -> LinkRule {
         LinkRule {
             all_max: CLUSTER_LINKS_ALL_MAX,

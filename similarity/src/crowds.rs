@@ -228,18 +228,19 @@ mod tests {
     use crate::shards::MemoryShards;
     use crate::threshold::Thresholds;
 
-    /// The crowded tags of contents that are lists of chunks of so many bytes, each with a chunk of its own of 10 bytes.
+    /// The crowded tags of contents that are lists of chunks and their bytes, each with a chunk of its own of 10 bytes.
     fn crowded(contents: &[&[(u8, u32)]], pairs_max: u64) -> Vec<u8> {
-        crowded_under(contents, contents.len(), (1 << 20, 2, 3), pairs_max).unwrap()
+        crowded_under(contents, contents.len(), [1 << 20, 2, 3], pairs_max).unwrap()
     }
 
-    /// The same for the first of these contents alone, whatever the postings say, with so many bytes, threads and shards.
+    /// The same for the first of these contents alone, whatever the postings say. `setup` has bytes of memory, threads and shards.
     fn crowded_under(
         contents: &[&[(u8, u32)]],
         described: usize,
-        (memory_budget_bytes, threads, shards): (u64, usize, u32),
+        setup: [u32; 3],
         pairs_max: u64,
     ) -> Result<Vec<u8>, Error> {
+        let [memory_budget_bytes, threads, shards] = setup;
         let mut postings = Vec::new();
         let mut payload_bytes = Vec::new();
         for (content, chunks) in (0u32..).zip(contents) {
@@ -257,8 +258,8 @@ mod tests {
         }
         let options = Options {
             thresholds: Thresholds { min_shared_bytes: u64::MAX, min_containment: "0.5".parse().unwrap() },
-            memory_budget_bytes,
-            threads: NonZeroUsize::new(threads).unwrap(),
+            memory_budget_bytes: memory_budget_bytes.into(),
+            threads: NonZeroUsize::new(threads as usize).unwrap(),
             spill_dir: &std::env::temp_dir(),
         };
         let holders = Holders::new();
@@ -304,7 +305,7 @@ mod tests {
         let contents: Vec<&[(u8, u32)]> = [vec![&small[..]; 6], vec![&large[..]; 10], vec![&both[..]; 5]].concat();
         for pairs_max in [0, 30, 100, 300] {
             let expected = crowded(&contents, pairs_max);
-            for setup in [(0, 1, 1), (1000, 3, 256), (1 << 30, 4, 7)] {
+            for setup in [[0, 1, 1], [1000, 3, 256], [1 << 30, 4, 7]] {
                 let found = crowded_under(&contents, contents.len(), setup, pairs_max).unwrap();
                 assert_eq!(found, expected, "{pairs_max} {setup:?}");
             }
@@ -316,7 +317,7 @@ mod tests {
     #[test]
     fn a_crowd_in_a_content_that_is_not_described_is_refused() {
         let alone = [(1, 20)];
-        let error = crowded_under(&[&alone[..]; 20], 19, (1 << 20, 2, 3), 10).unwrap_err();
+        let error = crowded_under(&[&alone[..]; 20], 19, [1 << 20, 2, 3], 10).unwrap_err();
         assert!(matches!(error, Error::ContentOutOfRange { content: 19, contents: 19 }), "{error}");
     }
 }

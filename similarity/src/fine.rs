@@ -4,11 +4,12 @@
 //! both sides have in common by their fine chunks ([`FineMeasure`]). A chunk of which x has more occurrences than y is left as
 //! often as x has it more. Whole chunks are decided first, so fine chunks never make a pair share less.
 //!
-//! A fine chunk has about seven bytes and a tag of eight bits. A *run* are fine chunks of one content that follow each other in
-//! a chunk, and in a chunk of the other content as well: three or more of them. At either end of
+//! A fine chunk has about seven bytes and a tag of eight bits. A *run* is three or more fine chunks that follow each other in
+//! a chunk of either content. At either end of
 //! a run is a *border*: the next fine chunk, if its four bytes towards the run agree with those of the fine chunk at
-//! the same place of the other content. Of a border count as many bytes as the shorter of these two has, but one: somewhere they differ. A run counts if it has
-//! [`RUN_BYTES_MIN`] bytes with its borders, so that phrases which all documents of one kind have in common count for nothing.
+//! the same place of the other content. A border counts for the bytes of the shorter of the two less one, since they
+//! differ somewhere. A run counts if it has [`RUN_BYTES_MIN`] bytes with its borders, so that phrases which all documents of one kind
+//! have in common do not count.
 //!
 //! The runs of a content are found from its first fine chunk on. Of the first eight places of the other content where
 //! a run begins as here, the one where it is longest is taken, as far as 64 rows show. A run that counts ends what was
@@ -205,15 +206,15 @@ impl FineMeasure {
         }
     }
 
-    /// Adds a chunk that is left of the first (0) or of the second (1) content, with what each fine chunk is part of; nothing: all are
-    /// the content's own.
+    /// Adds a chunk that is left of the first (0) or of the second (1) content, with the part to which each fine chunk belongs; if
+    /// `parts` is empty, all are the content's own.
     pub fn add(&mut self, side: usize, fine: &[FineChunk], parts: &[Part]) {
         hash_rows(fine, &mut self.sides[side].rows);
         self.sides[side].end_chunk(fine, parts);
     }
 
     /// Does the same with the [hashes of its rows](hash_rows), which a chunk of many pairs needs once.
-    pub fn add_hashed(&mut self, side: usize, (fine, rows): (&[FineChunk], &[RowHash]), parts: &[Part]) {
+    pub fn add_hashed(&mut self, side: usize, fine: &[FineChunk], rows: &[RowHash], parts: &[Part]) {
         debug_assert_eq!(fine.len(), rows.len(), "each fine chunk has the hash of its row");
         self.sides[side].rows.extend_from_slice(rows);
         self.sides[side].end_chunk(fine, parts);

@@ -71,7 +71,7 @@ impl FrameRow {
         (self.0 >> (ROW_BITS - FINE_BITS) & 0xf) + 1
     }
 
-    /// Its place in a filter of so many bits.
+    /// Its place in a filter with 2^`bits` slots.
     fn slot(self, bits: u32) -> usize {
         highest(hash(self.0, MULTIPLIER), bits)
     }
@@ -145,7 +145,7 @@ pub struct RowFilter {
 }
 
 impl RowFilter {
-    /// A filter for about so many rows.
+    /// A filter for about `rows` rows.
     pub fn new(rows: u64) -> RowFilter {
         let bits = (u64::BITS - rows.leading_zeros()).saturating_sub(ROWS_PER_COUNTER_BITS).clamp(10, FILTER_BITS_MAX);
         RowFilter { bits, counters: (0..1_usize << bits).map(|_| AtomicU16::new(0)).collect() }
@@ -162,7 +162,7 @@ impl RowFilter {
         }
     }
 
-    /// The least count, `least` or more, that at most so many counters reach.
+    /// The least count, `least` or more, that at most `counters_max` counters reach.
     pub fn least_for(&self, least: u16, counters_max: usize) -> u16 {
         let mut reached = vec![0_usize; 1 + usize::from(COUNT_MAX)];
         let counts = self.counters.iter().map(|counter| counter.load(Ordering::Relaxed).min(COUNT_MAX));
@@ -177,7 +177,7 @@ impl RowFilter {
         least
     }
 
-    /// The rows that may occur in so many contents or more, in a sixteenth of the memory.
+    /// The rows that may occur in `least` contents or more, in a sixteenth of the memory.
     pub fn reaching(&self, least: u16) -> FrequentRows {
         let reaches = |counter: &AtomicU16| u64::from(counter.load(Ordering::Relaxed).min(COUNT_MAX) >= least);
         let word = |counters: &[AtomicU16]| counters.iter().rev().fold(0, |word, counter| word << 1 | reaches(counter));

@@ -1,8 +1,8 @@
 //! Postings that come in any order, gathered into shards: in memory while they fit, in spill files beyond.
 //!
 //! A posting goes to the shard that the leading bits of its tag name. A shard is sorted when it is read, part by part, and is
-//! forgotten then: gathered postings are read once. There are so many shards that the threads can hold one each within the
-//! working memory that an analysis has.
+//! forgotten then: gathered postings are read once. The number of shards is such that each thread can hold
+//! one within the working memory of an analysis.
 
 use std::sync::atomic::{AtomicU64, Ordering};
 
@@ -117,8 +117,8 @@ impl<'s> GatheredShards<'s> {
     }
 }
 
-/// The memory of so many shards with so many bytes in all: three eighths of the budget where all fit there, else as much as makes blocks worth
-/// a write, from one eighth to three.
+/// The memory of all shards: three eighths of the budget if the postings fit there, else what makes blocks worth a write, from one eighth to
+/// three.
 ///
 /// If the postings do not fit, most of them go through files, and more memory would only make the blocks of the files larger. The allocator would
 /// keep that memory, in pieces between those of the passes that follow. A shard is written when it holds half of its part.
@@ -173,7 +173,7 @@ impl Shards for GatheredShards<'_> {
 
     fn visit(&self, shard: u32, visit: &mut dyn FnMut(&[Posting]) -> Result<(), Error>) -> Result<(), Error> {
         let (places, parts) = self.parts(shard as usize)?;
-        let mut sorted = Sorted::default();
+        let mut sorted = PartSorter::default();
         let mut slice = Vec::with_capacity(SLICE_POSTINGS);
         for part in parts {
             for rows in sorted.sort(&part, places.shift).chunks(SLICE_POSTINGS) {
@@ -205,12 +205,12 @@ impl GatheredShards<'_> {
 
 /// A part of a shard in order, with the memory for the next.
 #[derive(Default)]
-struct Sorted {
+struct PartSorter {
     rows: Vec<PostingRow>,
     ends: Vec<u32>,
 }
 
-impl Sorted {
+impl PartSorter {
     /// Sorts rows by their tags, of which those bits may differ that are among the `shift` lowest of the first word.
     ///
     /// A counting sort leaves a few rows in each place, which are then put in order.
@@ -249,7 +249,7 @@ struct Places {
 }
 
 impl Places {
-    /// About so many places, by the highest of the `above` lowest bits of the first word of a tag.
+    /// About `count` places, by the highest of the `above` lowest bits of the first word of a tag.
     fn new(count: usize, above: u32) -> Places {
         let bits = count.max(1).ilog2().min(above);
         Places { shift: above - bits, mask: (1 << bits) - 1 }

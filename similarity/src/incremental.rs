@@ -86,7 +86,7 @@ pub fn analyse_incrementally(
     let request = Request { sink: Some(&sink), clusters: true, changed: None };
     let only = FilteredShards { shards, is_wanted: &is_stale };
     let input = Input { levels: &[], ..*input };
-    let second = run(&only, &input, options, monitor, (request, LinkRule::published(input.payload_bytes.len())))?;
+    let second = run(&only, &input, options, monitor, request, LinkRule::published(input.payload_bytes.len()))?;
 
     let clusters_kept = unchanged.len() as u64;
     let mut clusters = second.clusters;
@@ -166,7 +166,7 @@ fn find_partners(
         Ok(())
     };
     let request = Request { sink: Some(&sink), clusters: false, changed: Some(changed) };
-    let analysis = run(shards, input, options, monitor, (request, LinkRule::published(input.payload_bytes.len())))?;
+    let analysis = run(shards, input, options, monitor, request, LinkRule::published(input.payload_bytes.len()))?;
     Ok(ChangedPartners { analysis, is_partner: is_partner.into_iter().map(AtomicBool::into_inner).collect() })
 }
 

@@ -343,9 +343,9 @@ mod tests {
         Lists::new(cells.iter().map(row).collect(), members)
     }
 
-    struct Found(Vec<Pair>);
+    struct PairList(Vec<Pair>);
 
-    impl Collect for Found {
+    impl Collect for PairList {
         fn pair(&mut self, pair: Pair) -> Result<(), Error> {
             self.0.push(pair);
             Ok(())
@@ -357,7 +357,7 @@ mod tests {
         let mut pairs = Vec::new();
         tracker_of(&monitor, |tracker| {
             let threads = NonZeroUsize::new(threads).unwrap();
-            let (ends, candidates) = join(lists, filter, threads, tracker, || Found(vec![])).unwrap();
+            let (ends, candidates) = join(lists, filter, threads, tracker, || PairList(vec![])).unwrap();
             let all = ends.into_iter().flat_map(|end| end.0);
             pairs = all.map(|pair| (pair.smaller, pair.larger, pair.shared_bytes)).collect();
             // Groups of equal members are measured as one.
@@ -440,7 +440,7 @@ mod tests {
         let lists = lists(&BTreeMap::from([((0, 0), 1), ((0, 1), 1)]), 2);
         let filter = PairFilter { least_bytes: &|_| 1, admits: None, searches: None };
         tracker_of(&monitor, |tracker| {
-            let joined = join(&lists, filter, NonZeroUsize::MIN, tracker, || Found(vec![]));
+            let joined = join(&lists, filter, NonZeroUsize::MIN, tracker, || PairList(vec![]));
             assert!(matches!(joined, Err(Error::Cancelled)));
         });
     }

@@ -24,14 +24,14 @@ use crate::spill::{Buckets, SpillFolder, Writer};
 use crate::workers::{Tracker, share_out};
 
 /// Partitions and the rows of each.
-pub(crate) struct Packed<'a, 's> {
+pub(crate) struct PackedPartitions<'a, 's> {
     pub(crate) partitions: &'a Partitions,
     pub(crate) rows: &'a Buckets<'s, JoinRow>,
     /// The contents behind the numbers in the partitions; if absent, these numbers are contents.
     pub(crate) contents: Option<&'a [u32]>,
 }
 
-impl Packed<'_, '_> {
+impl PackedPartitions<'_, '_> {
     /// The contents of a partition, by ascending payload.
     fn contents(&self, partition: usize) -> Cow<'_, [u32]> {
         let members = self.partitions.members(partition);
@@ -65,7 +65,7 @@ pub(crate) struct Joiner<'a, 's> {
 
 impl Joiner<'_, '_> {
     /// Joins all partitions: large ones one after the other with all threads, then the others in parallel.
-    pub(crate) fn join_all(&self, packed: &Packed<'_, '_>) -> Result<JoinOutcome, Error> {
+    pub(crate) fn join_all(&self, packed: &PackedPartitions<'_, '_>) -> Result<JoinOutcome, Error> {
         let (large, small) = packed.by_size();
         let mut outcome = JoinOutcome::default();
         for partition in large {
@@ -84,7 +84,7 @@ impl Joiner<'_, '_> {
 
     fn join_small(
         &self,
-        packed: &Packed<'_, '_>,
+        packed: &PackedPartitions<'_, '_>,
         small: &[usize],
         outcome: &mut JoinOutcome,
         done: impl Fn() -> Result<(), Error> + Sync,
@@ -99,7 +99,7 @@ impl Joiner<'_, '_> {
 
     fn join(
         &self,
-        packed: &Packed<'_, '_>,
+        packed: &PackedPartitions<'_, '_>,
         partition: usize,
         threads: NonZeroUsize,
         outcome: &mut JoinOutcome,
@@ -127,7 +127,7 @@ impl Joiner<'_, '_> {
 
     fn join_oversized(
         &self,
-        packed: &Packed<'_, '_>,
+        packed: &PackedPartitions<'_, '_>,
         partition: usize,
         outcome: &mut JoinOutcome,
     ) -> Result<(), Error> {
@@ -155,8 +155,8 @@ impl Joiner<'_, '_> {
         request: Request<'_>,
         outcome: &mut JoinOutcome,
     ) -> Result<(), Error> {
-        for block in slices.blocks() {
-            let block = slices.read(block)?;
+        for (first, second) in slices.blocks() {
+            let block = slices.read(first, second)?;
             let contents: Vec<u32> = block.members.iter().map(|&member| contents[member as usize]).collect();
             let lists = Lists::new(block.rows, contents.len());
             let joiner = Joiner { request, ..*self };
@@ -187,7 +187,7 @@ impl Joiner<'_, '_> {
             None => Ok(()),
         })?;
         Writer::finish(writer)?;
-        let packed = Packed { partitions: &partitions, rows: &rows, contents: Some(contents) };
+        let packed = PackedPartitions { partitions: &partitions, rows: &rows, contents: Some(contents) };
         let joiner = Joiner { request: Request { clusters: true, ..self.request }, ..*self };
         let (large, small) = packed.by_size();
         let mut apart = JoinOutcome::default();

@@ -387,9 +387,9 @@ mod tests {
     }
 
     /// Members, representative, container and families of each cluster.
-    type Shown = (Vec<u32>, u32, Option<u32>, Vec<(Vec<u32>, u64, bool)>);
+    type ClusterSummary = (Vec<u32>, u32, Option<u32>, Vec<(Vec<u32>, u64, bool)>);
 
-    fn shown(links: &[Link], weights: &[u64], clustering: Clustering) -> Vec<Shown> {
+    fn shown(links: &[Link], weights: &[u64], clustering: Clustering) -> Vec<ClusterSummary> {
         let numbers = |members: &[ContentIndex]| members.iter().map(|member| member.0).collect::<Vec<_>>();
         let family = |family: &Family| {
             (numbers(&family.members), family.min_resemblance.shared, family.over_representative_only)

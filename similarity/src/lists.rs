@@ -5,7 +5,7 @@
 //! rank then has one weight, and the bytes that two members share are the weight of their common ranks: multisets are compared as
 //! sets (Chaudhuri, Ganti and Kaushik 2006, section 3, do the same with ordinals). Members whose ranks are all the same
 //! form a *group*, which is listed, looked up and measured as one; thousands of documents that differ only in chunks of
-//! their own cost as much as one.
+//! their own cost the same as one.
 //!
 //! Members are numbered by ascending payload; groups by their first members.
 

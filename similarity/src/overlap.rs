@@ -8,7 +8,7 @@ use foldhash::HashMap;
 use crate::input::{HolderLabel, Holders, Holding, Input, Level};
 use crate::posting::ContentIndex;
 
-/// Of a content with as many holders at most, a tag is counted at once: its pairs of labels are few.
+/// A tag of a content with at most this number of holders is counted at once: its pairs of labels are few.
 const HOLDERS_FEW: usize = if cfg!(test) { 2 } else { 16 };
 /// Contents for which a thread adds bytes up before it counts them: a table of two megabytes, filled as far as it may be, and while they are
 /// counted up to six more.
@@ -40,7 +40,7 @@ impl OverlapLevel {
         OverlapLevel { label_count, shared_bytes: none(), template_bytes: none(), shared_once_bytes: none() }
     }
 
-    /// The bytes of a level with so many labels.
+    /// The bytes of a level with `label_count` labels.
     pub(crate) fn bytes(label_count: u16) -> u64 {
         3 * size_of::<u64>() as u64 * u64::from(label_count) * u64::from(label_count)
     }

@@ -27,7 +27,7 @@ use crate::workers::Tracker;
 
 /// Links that a thread collects before it sends them.
 const SENT_LINKS: usize = 1 << 14;
-/// Near members resemble each other at least so much: four fifths in units of 2^-32, rounded down.
+/// The least resemblance of near members: four fifths in units of 2^-32, rounded down.
 const NEAR_FIXED: u64 = (1 << 32) / 5 * 4;
 /// Pairs that a thread reserves of the quota at a time.
 const RESERVED_PAIRS: u64 = 1024;
@@ -149,7 +149,9 @@ impl LoadedPartition<'_> {
             self.send(&links)?;
             let mut strongest = forest.finish().0;
             if let Some(outstanding) = outstanding {
-                self.send_outstanding(outstanding.finish(&strongest, |_| true), outcome)?;
+                let (pairs, omitted) = outstanding.finish(&strongest, |_| true);
+                outcome.omitted.append(omitted);
+                self.send(&pairs)?;
             }
             links.append(&mut strongest);
         } else {
@@ -158,15 +160,6 @@ impl LoadedPartition<'_> {
         let input = self.cluster_input(&clusters, &stats, &near);
         outcome.clusters.append(&mut build_clusters(&input, &links, self.threads, self.tracker)?);
         Ok(())
-    }
-
-    fn send_outstanding(
-        &self,
-        (pairs, omitted): (Vec<Pair>, OmittedLinks),
-        outcome: &mut JoinOutcome,
-    ) -> Result<(), Error> {
-        outcome.omitted.append(omitted);
-        self.send(&pairs)
     }
 
     /// Clusters from a summary: the links of those that keep all are searched again.
@@ -184,7 +177,9 @@ impl LoadedPartition<'_> {
         if let Some(mut outstanding) = outstanding.take() {
             self.send(&kept)?;
             kept.iter().for_each(|pair| outstanding.discount(pair));
-            self.send_outstanding(outstanding.finish(&links, |member| !keeps_all(member)), outcome)?;
+            let (pairs, omitted) = outstanding.finish(&links, |member| !keeps_all(member));
+            outcome.omitted.append(omitted);
+            self.send(&pairs)?;
         }
         let listed = self.list_near(&kept);
         links.append(&mut kept);
@@ -411,6 +406,17 @@ mod tests {
         tags: Vec<Vec<u32>>,
     }
 
+    #[derive(Clone, Copy)]
+    struct JoinLimits {
+        clusters: bool,
+        links_max: u64,
+        threads: usize,
+    }
+
+    fn limits(clusters: bool, links_max: u64, threads: usize) -> JoinLimits {
+        JoinLimits { clusters, links_max, threads }
+    }
+
     impl Sample {
         fn new(tags: Vec<Vec<u32>>) -> Sample {
             let payload_bytes: Vec<u64> = tags.iter().map(|tags| 10 * tags.len() as u64).collect();
@@ -427,13 +433,14 @@ mod tests {
             (0..).zip(&self.contents).flat_map(rows_of).collect()
         }
 
-        /// The partition in memory, where all that share a tag are linked, with memory for so many links.
+        /// The partition in memory; all contents that share a tag are linked.
         fn loaded<T>(
             &self,
-            (clusters, links_max, threads): (bool, u64, usize),
+            limits: JoinLimits,
             sink: &(dyn Fn(&[Link]) -> Result<(), Error> + Sync),
             then: impl FnOnce(&LoadedPartition<'_>) -> T,
         ) -> T {
+            let JoinLimits { clusters, links_max, threads } = limits;
             let monitor = Monitor { progress: &|_| (), cancelled: &AtomicBool::new(false) };
             let tracker = Tracker::new(&monitor, Phase::Join, 1);
             let thresholds = Thresholds { min_shared_bytes: 1, min_containment: "1".parse().unwrap() };
@@ -455,23 +462,23 @@ mod tests {
 
         fn join(
             &self,
-            how: (bool, u64, usize),
+            limits: JoinLimits,
             sink: &(dyn Fn(&[Link]) -> Result<(), Error> + Sync),
         ) -> Result<JoinOutcome, Error> {
             let mut outcome = JoinOutcome::default();
-            self.loaded(how, sink, |part| part.join(&mut outcome))?;
+            self.loaded(limits, sink, |part| part.join(&mut outcome))?;
             Ok(outcome)
         }
 
         /// What a join finds, and the links that it reports in order.
-        fn found(&self, how: (bool, u64, usize)) -> (JoinOutcome, Vec<Link>) {
+        fn found(&self, limits: JoinLimits) -> (JoinOutcome, Vec<Link>) {
             let reported = Mutex::new(Vec::new());
             let sink = |links: &[Link]| {
                 assert!((1..=SENT_LINKS).contains(&links.len()), "{} links at a time", links.len());
                 reported.lock().unwrap().extend_from_slice(links);
                 Ok(())
             };
-            let outcome = self.join(how, &sink).unwrap();
+            let outcome = self.join(limits, &sink).unwrap();
             let mut reported = reported.into_inner().unwrap();
             reported.sort_unstable();
             (outcome, reported)
@@ -495,7 +502,7 @@ mod tests {
     fn clusters_and_reported_links_do_not_depend_on_how_many_links_fit_in_memory() {
         let sample = sample();
         let links = 80 * 79 / 2 + 6 + 1;
-        let (expected, expected_links) = sample.found((true, u64::MAX, 1));
+        let (expected, expected_links) = sample.found(limits(true, u64::MAX, 1));
         let sizes: Vec<_> = expected.clusters.iter().map(|one| (one.members.len(), one.links_omitted())).collect();
         assert_eq!(sizes.len(), 3);
         assert!(sizes.contains(&(80, 80 * 79 / 2 - 79)) && sizes.contains(&(4, 0)) && sizes.contains(&(2, 0)));
@@ -504,7 +511,7 @@ mod tests {
         // Around what threads reserve at a time, and what there is.
         for links_max in [0, 1, 1023, 1024, 1025, 2048, links - 1, links, 4096] {
             for threads in [1, 2, 3] {
-                let (found, found_links) = sample.found((true, links_max, threads));
+                let (found, found_links) = sample.found(limits(true, links_max, threads));
                 assert_eq!(found.clusters, expected.clusters, "{links_max} links, {threads} threads");
                 assert_eq!(found_links, expected_links, "{links_max} links, {threads} threads");
                 assert_eq!(found.omitted, expected.omitted, "{links_max} links, {threads} threads");
@@ -516,9 +523,9 @@ mod tests {
     #[test]
     fn links_that_a_thread_still_holds_when_the_memory_of_another_one_ends_are_in_the_clusters_too() {
         let sample = sample();
-        let (expected, _) = sample.found((true, u64::MAX, 1));
+        let (expected, _) = sample.found(limits(true, u64::MAX, 1));
         let mut found = JoinOutcome::default();
-        sample.loaded((true, 0, 1), &|_| Ok(()), |part| {
+        sample.loaded(limits(true, 0, 1), &|_| Ok(()), |part| {
             let links = part.pairs(None, Vec::new).unwrap().0.concat();
             let quota = LinkQuota { left: AtomicU64::new(2 * RESERVED_PAIRS), is_full: AtomicBool::new(false) };
             let [mut few, mut many] = [0; 2].map(|_| LinkCollector::new(part, &quota));
@@ -536,7 +543,7 @@ mod tests {
         // More links than are sent at once; each two contents have the same tags.
         let many = Sample::new((0..200).map(|content| vec![0, 1000 + content / 2]).collect());
         for threads in [1, 2] {
-            let (outcome, links) = many.found((false, 0, threads));
+            let (outcome, links) = many.found(limits(false, 0, threads));
             assert_eq!((outcome.links, links.len(), outcome.clusters.len()), (19_900, 19_900, 0));
             assert!(links.windows(2).all(|two| (two[0].a, two[0].b) < (two[1].a, two[1].b)));
             let twins = links.iter().filter(|link| link.shared_bytes == 20);
@@ -549,7 +556,9 @@ mod tests {
         let sample = sample();
         let fail = |_: &[Link]| Err(Error::LengthTooLarge { length_bytes: 7 });
         for (clusters, links_max) in [(false, 0), (true, 0), (true, u64::MAX)] {
-            let Err(error) = sample.join((clusters, links_max, 2), &fail) else { panic!("{clusters} {links_max}") };
+            let Err(error) = sample.join(limits(clusters, links_max, 2), &fail) else {
+                panic!("{clusters} {links_max}")
+            };
             assert!(matches!(error, Error::LengthTooLarge { length_bytes: 7 }), "{error}");
         }
     }

@@ -17,7 +17,7 @@ pub(crate) fn highest(hash: u64, bits: u32) -> usize {
     usize::try_from(hash >> (64 - bits)).expect("a table has few bits")
 }
 
-/// The bits of a table for so many rows.
+/// The bits of a table for these rows.
 pub(crate) fn bits_for(rows: usize) -> u32 {
     rows.next_power_of_two().trailing_zeros().max(1)
 }

@@ -4,6 +4,7 @@
 //! smaller content of a pair is in one slice and the larger in the same or a later one; each two slices are in memory
 //! together once, and only pairs with a member in each count then. So every pair is measured once, whatever the cut.
 
+use crate::budget::SliceLimits;
 use crate::error::Error;
 use crate::join_row::JoinRow;
 use crate::spill::{Buckets, BucketsOptions, SpillFolder};
@@ -34,7 +35,7 @@ impl<'s> Slices<'s> {
         parts: &Buckets<'_, JoinRow>,
         partition: usize,
         members: usize,
-        (rows_max, memory_bytes_max): (u64, u64),
+        limits: SliceLimits,
     ) -> Result<Slices<'s>, Error> {
         let mut row_counts = vec![0u32; members];
         parts.scan(partition, |rows| {
@@ -44,7 +45,7 @@ impl<'s> Slices<'s> {
         let (mut starts, mut slice_of, mut rows) = (vec![0], Vec::with_capacity(members), 0);
         for (member, &count) in (0u32..).zip(&row_counts) {
             let count = u64::from(count);
-            if rows > 0 && rows + count > rows_max {
+            if rows > 0 && rows + count > limits.rows_max {
                 starts.push(member);
                 rows = 0;
             }
@@ -52,7 +53,12 @@ impl<'s> Slices<'s> {
             slice_of.push(starts.len() - 1);
         }
         starts.push(u32::try_from(members).expect("contents have 31-bit numbers"));
-        let options = BucketsOptions { name: "slices", count: starts.len() - 1, memory_bytes_max, writers: 1 };
+        let options = BucketsOptions {
+            name: "slices",
+            count: starts.len() - 1,
+            memory_bytes_max: limits.memory_bytes_max,
+            writers: 1,
+        };
         let slices = Slices { rows: Buckets::new(folder, &options), starts, row_counts };
         let mut writer = slices.rows.writer();
         parts
@@ -82,7 +88,7 @@ impl<'s> Slices<'s> {
     }
 
     /// Reads a block.
-    pub(crate) fn read(&self, (first, second): (usize, usize)) -> Result<Block, Error> {
+    pub(crate) fn read(&self, first: usize, second: usize) -> Result<Block, Error> {
         let slices = if first == second { vec![first] } else { vec![first, second] };
         let count: u64 = slices.iter().map(|&slice| self.rows.rows(slice)).sum();
         let mut rows = Vec::with_capacity(usize::try_from(count).unwrap_or(0));
@@ -105,7 +111,7 @@ impl<'s> Slices<'s> {
 mod tests {
     use super::*;
 
-    /// Rows of members, each with so many.
+    /// Rows of members; `counts` has the number of each.
     fn parts<'s>(folder: &'s SpillFolder, counts: &[u32]) -> Buckets<'s, JoinRow> {
         let options = BucketsOptions { name: "parts", count: 1, memory_bytes_max: 1 << 20, writers: 1 };
         let parts = Buckets::new(folder, &options);
@@ -130,12 +136,14 @@ mod tests {
             (vec![1, 0, 5, 0, 1], 2),
         ] {
             let parts = parts(&folder, &counts);
-            let slices = Slices::cut(&folder, &parts, 0, counts.len(), (rows_max, 1 << 20)).unwrap();
+            let slices =
+                Slices::cut(&folder, &parts, 0, counts.len(), SliceLimits { rows_max, memory_bytes_max: 1 << 20 })
+                    .unwrap();
             assert_eq!(slices.row_counts(), counts);
             assert_eq!(parts.rows(0), 0, "the rows have moved");
             let mut pairs = Vec::new();
             for numbers in slices.blocks() {
-                let block = slices.read(numbers).unwrap();
+                let block = slices.read(numbers.0, numbers.1).unwrap();
                 assert!(block.members.is_sorted());
                 // Each row still belongs to its member.
                 let of = |row: &JoinRow| block.members[row.member as usize];
@@ -161,8 +169,9 @@ mod tests {
     fn a_slice_has_at_most_the_rows_allowed_unless_one_member_has_more() {
         let folder = SpillFolder::new(std::path::Path::new("/nonexistent"));
         let parts = parts(&folder, &[4, 4, 4, 20, 1, 1]);
-        let slices = Slices::cut(&folder, &parts, 0, 6, (8, 1 << 20)).unwrap();
-        let sizes: Vec<usize> = (0..4).map(|slice| slices.read((slice, slice)).unwrap().rows.len()).collect();
+        let slices =
+            Slices::cut(&folder, &parts, 0, 6, SliceLimits { rows_max: 8, memory_bytes_max: 1 << 20 }).unwrap();
+        let sizes: Vec<usize> = (0..4).map(|slice| slices.read(slice, slice).unwrap().rows.len()).collect();
         assert_eq!(sizes, [8, 4, 20, 2]);
         assert_eq!(slices.blocks().count(), 10);
     }
@@ -171,7 +180,8 @@ mod tests {
     fn draining_visits_every_row_once_and_forgets_it() {
         let folder = SpillFolder::new(std::path::Path::new("/nonexistent"));
         let parts = parts(&folder, &[2, 3, 1]);
-        let slices = Slices::cut(&folder, &parts, 0, 3, (2, 1 << 20)).unwrap();
+        let slices =
+            Slices::cut(&folder, &parts, 0, 3, SliceLimits { rows_max: 2, memory_bytes_max: 1 << 20 }).unwrap();
         for expected in [vec![0, 0, 1, 1, 1, 2], vec![]] {
             let mut members = Vec::new();
             slices

@@ -9,7 +9,7 @@ pub struct SpanningForest {
 }
 
 impl SpanningForest {
-    /// A forest of so many contents without links, which are numbered from 0.
+    /// A forest of contents, numbered from 0, without links.
     pub fn new(contents: usize) -> SpanningForest {
         SpanningForest { forest: Forest::new(contents) }
     }

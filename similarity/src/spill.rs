@@ -55,7 +55,7 @@ pub(crate) struct Buckets<'s, T> {
     buckets: Vec<Mutex<Bucket<T>>>,
     memory_bytes: AtomicU64,
     memory_bytes_max: u64,
-    /// Rows of a slice: memory is taken for so many at a time.
+    /// Rows of a slice, for which memory is taken at a time.
     slice_rows_max: usize,
 }
 

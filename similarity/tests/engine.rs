@@ -2,18 +2,22 @@
 
 #![expect(clippy::unwrap_used, reason = "a test stops at what it did not expect")]
 
+#[path = "support/oracle.rs"]
+mod oracle;
+
 use std::num::{NonZeroU32, NonZeroUsize};
 use std::path::Path;
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 
 use cognate_fingerprint::Tag;
 use cognate_fuzzing::Dice;
-use cognate_similarity::oracle::{self, OracleThresholds};
 use cognate_similarity::{
     Analysis, ContentIndex, Error, Group, Holders, Holding, Input, Level, MemoryShards, Monitor, Options, Posting, Run,
     RunInput, RunRecord, RunShards, Shards, Thresholds, WriteRun, analyse, write_run,
 };
 use proptest::prelude::*;
+
+use self::oracle::OracleThresholds;
 
 /// Contents as lists of (chunk number, times); a chunk's number decides its tag, length and whether it is a template.
 #[derive(Clone, Debug)]
@@ -132,7 +136,7 @@ fn reference(world: &World, min_shared_bytes: u64, thousandths: u64) -> oracle::
         levels: &levels,
         across: world.across.then_some(&PARTIES),
     };
-    let thresholds = OracleThresholds { min_shared_bytes, min_containment: (thousandths, 1000) };
+    let thresholds = OracleThresholds { min_shared_bytes, min_containment: [thousandths, 1000] };
     oracle::analyse(&world.postings(), &input, &thresholds)
 }
 

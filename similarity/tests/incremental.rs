@@ -156,7 +156,7 @@ struct Setup {
 }
 
 /// The files of an analysis: its findings, and its links.
-struct Left {
+struct SavedAnalysis {
     analysis: Analysis,
     links: Vec<u8>,
 }
@@ -197,7 +197,7 @@ impl Bench<'_> {
     }
 
     /// From nothing.
-    fn full(&self, world: &World) -> Left {
+    fn full(&self, world: &World) -> SavedAnalysis {
         self.with(world, |shards, input, options, monitor| {
             let spill = SpillFolder::new(self.folder);
             let memory_budget_bytes = options.memory_budget_bytes;
@@ -207,21 +207,21 @@ impl Bench<'_> {
             let mut links = LinkWriter::create(&self.path(), &[0; 32]).unwrap();
             sorted.drain_in_order(options.threads, &mut |part| links.push(part)).unwrap();
             assert_eq!(links.finish(false).unwrap() + analysis.omitted.count, analysis.stats.links);
-            Left { analysis, links: std::fs::read(self.path()).unwrap() }
+            SavedAnalysis { analysis, links: std::fs::read(self.path()).unwrap() }
         })
     }
 
     /// From the files of an earlier world.
-    fn again(&self, earlier: &World, left: &Left, world: &World) -> (Left, IncrementalAnalysis) {
+    fn again(&self, earlier: &World, left: &SavedAnalysis, world: &World) -> (SavedAnalysis, IncrementalAnalysis) {
         let numbers = earlier.numbers_in(world, self.setup.across);
         let again = self.begin(left, &numbers, world).unwrap();
         assert_eq!(std::fs::read_dir(self.folder).unwrap().count(), 2, "nothing but the links is left behind");
-        (Left { analysis: again.analysis.clone(), links: std::fs::read(self.path()).unwrap() }, again)
+        (SavedAnalysis { analysis: again.analysis.clone(), links: std::fs::read(self.path()).unwrap() }, again)
     }
 
     fn begin(
         &self,
-        left: &Left,
+        left: &SavedAnalysis,
         numbers: &[Option<ContentIndex>],
         world: &World,
     ) -> Result<IncrementalAnalysis, Error> {
@@ -285,7 +285,7 @@ proptest! {
             prop_assert_eq!(&now.analysis.clusters, &full.analysis.clusters);
             prop_assert_eq!(&now.analysis.overlap, &full.analysis.overlap);
             prop_assert_eq!(&now.analysis.omitted, &full.analysis.omitted);
-            let counts = |left: &Left| {
+            let counts = |left: &SavedAnalysis| {
                 let stats = left.analysis.stats;
                 (stats.postings, stats.tags, stats.shared_tags, stats.links)
             };
@@ -369,7 +369,7 @@ fn the_links_of_a_crowd_that_share_one_chunk_grow_with_its_contents_alone() {
     let folder = tempfile::tempdir().unwrap();
     let bench = Bench { folder: folder.path(), setup: Setup { budget_bytes: 1 << 24, ..SETUP } };
     for count in [600, 1200] {
-        let Left { analysis, links } = bench.full(&crowd(count));
+        let SavedAnalysis { analysis, links } = bench.full(&crowd(count));
         let all = u64::from(count) * u64::from(count - 1) / 2;
         assert_eq!(analysis.stats.links, all);
         assert_eq!(analysis.clusters[0].link_count, all);

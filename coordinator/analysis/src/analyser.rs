@@ -76,7 +76,7 @@ impl Analyser {
         self.scan_folder(id).join(RESULT_FILE)
     }
 
-    /// The path of a scan's result, if the file is the one that was published: whoever opens a result asks here.
+    /// The path of a scan's result, if the file is the one that was published. A result is opened by this path alone.
     ///
     /// # Errors
     /// Fails if the file cannot be read, or has changed since it was published.

@@ -11,7 +11,7 @@ pub(crate) fn by_tag(shards: &RunShards, mut each: impl FnMut(&[Posting])) -> Re
     (0..shards.shard_count()).try_for_each(|shard| by_tag_of(shards, shard, &mut each))
 }
 
-/// The same of one shard: each tag is in one.
+/// Hands over the postings of one shard tag by tag: a tag is in one shard.
 fn by_tag_of(shards: &RunShards, shard: u32, each: &mut impl FnMut(&[Posting])) -> Result<(), Error> {
     let mut postings: Vec<Posting> = Vec::new();
     shards.visit(shard, &mut |slice| {

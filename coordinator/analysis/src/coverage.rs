@@ -26,7 +26,7 @@ pub(crate) enum Coverage {
 pub(crate) struct LabelOverlap {
     /// Every copy counted.
     pub(crate) shared_bytes: Vec<u64>,
-    /// The same of templates.
+    /// Bytes of templates, likewise.
     pub(crate) template_bytes: Vec<u64>,
     /// Without copies.
     pub(crate) shared_once_bytes: Vec<u64>,

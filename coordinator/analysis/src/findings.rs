@@ -71,32 +71,21 @@ pub(crate) struct OverlapRow {
 /// Documents of a folder at the top of a repository that are found nowhere else, not even in part.
 pub(crate) struct OnlyHere {
     pub(crate) root: u16,
-    /// Its name; nothing: the repository itself.
+    /// Its name; empty for the repository itself.
     pub(crate) folder: Vec<u8>,
     pub(crate) documents: u64,
     pub(crate) size_bytes: u64,
 }
 
-/// All that a scan found.
+/// The findings about a layer.
 pub(crate) struct Findings {
     pub(crate) analysis: Analysis,
-    /// Per cluster, what joins its members.
-    pub(crate) joins: Vec<Join>,
     /// Per content, the documents that have it: places in `FrozenSet::documents`, packed in content order.
     pub(crate) copies: Copies,
-    /// Per content, whether its copies form an identical set that counts.
-    pub(crate) identical: Vec<bool>,
-    /// Per content, what its documents are.
-    pub(crate) status: Vec<Status>,
-    pub(crate) overlap: Vec<OverlapRow>,
-    /// Between parties where there are two or more, else between sites.
-    pub(crate) only_here: Vec<OnlyHere>,
-    pub(crate) partners: Partners,
     /// Folders of two repositories that are compared with each other.
     pub(crate) alignment: Alignment,
-    pub(crate) folders: Vec<FolderPair>,
-    pub(crate) histogram: Histogram,
     pub(crate) measures: Measures,
+    pub(crate) of_links: LinkFindings,
 }
 
 /// The outcome of a comparison, from which findings follow.
@@ -112,14 +101,18 @@ pub(crate) struct LinkEvidence<'a> {
 
 /// The findings that follow from the links.
 pub(crate) struct LinkFindings {
-    joins: Vec<Join>,
-    identical: Vec<bool>,
-    status: Vec<Status>,
-    overlap: Vec<OverlapRow>,
-    only_here: Vec<OnlyHere>,
-    partners: Partners,
-    folders: Vec<FolderPair>,
-    histogram: Histogram,
+    /// Per cluster, what joins its members.
+    pub(crate) joins: Vec<Join>,
+    /// Per content, true if its copies form an identical set that counts.
+    pub(crate) identical: Vec<bool>,
+    /// Per content, what its documents are.
+    pub(crate) status: Vec<Status>,
+    pub(crate) overlap: Vec<OverlapRow>,
+    /// Between parties if there are two or more, else between sites.
+    pub(crate) only_here: Vec<OnlyHere>,
+    pub(crate) partners: Partners,
+    pub(crate) folders: Vec<FolderPair>,
+    pub(crate) histogram: Histogram,
 }
 
 impl LinkFindings {
@@ -167,31 +160,6 @@ impl LinkFindings {
         let (of_documents, of_places) = side_by_side(threads, of_documents, of_places);
         let ((status, folders, partners), (overlap, only_here, joins, histogram)) = (of_documents?, of_places?);
         Ok(LinkFindings { joins, identical, status, overlap, only_here, partners, folders, histogram })
-    }
-
-    /// Adds the data that they follow from.
-    pub(crate) fn with(
-        self,
-        subject: Subject<'_>,
-        analysis: Analysis,
-        measures: Measures,
-        alignment: Alignment,
-    ) -> Findings {
-        let LinkFindings { joins, identical, status, overlap, only_here, partners, folders, histogram } = self;
-        Findings {
-            analysis,
-            joins,
-            copies: subject.copies,
-            identical,
-            status,
-            overlap,
-            only_here,
-            partners,
-            alignment,
-            folders,
-            histogram,
-            measures,
-        }
     }
 }
 

@@ -26,8 +26,6 @@ mod links;
 mod lookup;
 mod loose;
 mod loose_links;
-#[cfg(test)]
-mod oracle;
 mod outside;
 mod pair;
 mod pair_sums;
@@ -35,6 +33,8 @@ mod parts;
 mod placed;
 mod sample;
 mod sharing;
+#[cfg(test)]
+mod tests;
 mod wanted;
 
 use std::path::{Path, PathBuf};

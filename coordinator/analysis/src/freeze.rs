@@ -197,7 +197,7 @@ impl FrozenSet {
         sites.windows(2).any(|two| two[0] == two[1])
     }
 
-    /// The root of the document at a place, which is known without the document: whoever goes from content to content comes to documents all over.
+    /// The root of the document at a place. It is found without the document, which is far from that of the content before.
     pub(crate) fn root_of(&self, place: u32) -> u16 {
         let roots = self.firsts.partition_point(|first| *first <= place);
         u16::try_from(roots - 1).expect("the first root begins with the first document")
@@ -363,7 +363,7 @@ fn is_for_text(view: View, state: DocumentState) -> bool {
     }
 }
 
-/// Of each of so many roots, the place of its first document, or of the one that would follow.
+/// For each root, the place of its first document, or of the one that would follow.
 pub(crate) fn firsts(documents: &[FrozenDocument], roots: u32) -> Vec<u32> {
     (0..roots).map(|root| index32(documents.partition_point(|document| u32::from(document.root) < root))).collect()
 }

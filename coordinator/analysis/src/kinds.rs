@@ -1,12 +1,21 @@
 //! Kinds of contents: versions of one document count as one, and so do near-duplicates however many, where it is counted in
 //! how many otherwise unlike contents something occurs.
 
-use cognate_similarity::Link;
+use cognate_similarity::{Cluster, Link};
 
 use crate::disjoint_sets::DisjointSets;
 
 /// Means "in no cluster".
 pub(crate) const NOWHERE: u32 = u32::MAX;
+
+/// Of every content its cluster, or [`NOWHERE`].
+pub(crate) fn cluster_of_each(contents: usize, clusters: &[Cluster]) -> Vec<u32> {
+    let mut cluster_of = vec![NOWHERE; contents];
+    for (cluster, number) in clusters.iter().zip(0..) {
+        cluster.members.iter().for_each(|member| cluster_of[member.0 as usize] = number);
+    }
+    cluster_of
+}
 
 /// True if these bytes are four fifths of all bytes, as those are that two documents share which are called near.
 pub(crate) fn is_most(bytes: u64, of: u64) -> bool {

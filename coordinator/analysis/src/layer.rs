@@ -19,7 +19,7 @@ use crate::checkpoint::{self, Checkpoint};
 use crate::clusters::{self, Links};
 use crate::compare::Task;
 use crate::error::Error;
-use crate::findings::{LinkEvidence, LinkFindings};
+use crate::findings::{Findings, LinkEvidence, LinkFindings};
 use crate::fine::{ExactFigures, FineFigures, FineFiles, FineFindings, FineRound, FineSource, OutsideLink};
 use crate::freeze::{FreezeRequest, FrozenSet, IgnoreReason, OtherLayer};
 use crate::layer_result::LayerResult;
@@ -225,7 +225,7 @@ impl<'a> LayerSteps<'a> {
             let findings = LinkFindings::of(&subject, &evidence, spec.threads)?;
             Ok((alignment, findings))
         };
-        let ((alignment, findings), fine, exact) = match open {
+        let ((alignment, of_links), fine, exact) = match open {
             OpenFigures::None => (follow(&[])?, None, None),
             OpenFigures::Sample(round) => {
                 let align = || self.align(&subject, &links, &measures);
@@ -239,7 +239,7 @@ impl<'a> LayerSteps<'a> {
                 (followed?, Some(FineFigures { frames: frames?, ..found.figures }), Some(exact))
             }
         };
-        let findings = findings.with(subject, analysis, measures, alignment);
+        let findings = Findings { analysis, copies: subject.copies, alignment, measures, of_links };
         // The postings are not needed any more.
         frozen.shards = RunShards::new(Vec::new());
         Ok(LayerResult { frozen, findings, fine, exact })
@@ -309,9 +309,10 @@ impl<'a> LayerSteps<'a> {
 
     /// Finds the folders of two repositories that are compared with each other, by the links of this layer and those of the earlier one.
     fn align(&self, subject: &Subject<'_>, links: &Links, measures: &Measures) -> Result<Alignment, Error> {
-        let earlier = self
-            .earlier
-            .map(|layer| EarlierView { frozen: &layer.frozen, votes: layer.findings.partners.votes(&layer.frozen) });
+        let earlier = self.earlier.map(|layer| EarlierView {
+            frozen: &layer.frozen,
+            votes: layer.findings.of_links.partners.votes(&layer.frozen),
+        });
         let request = alignment_request(self.scan, subject.frozen)?;
         alignment::find(subject, &|visit| links.for_each(visit), measures, &request, earlier)
     }

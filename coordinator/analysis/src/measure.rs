@@ -20,7 +20,7 @@ use crate::verify::VerifiedPair;
 /// Interpretation of the links of a layer.
 pub(crate) struct Measures {
     kind: Kind,
-    /// Those that have been asked for: many links agree in as much of as much.
+    /// By part and whole: many links agree in both.
     precisions: Mutex<HashMap<(u64, u64), Precision>>,
 }
 

@@ -15,7 +15,7 @@ impl Fraction {
         ten_thousandths(self.part, self.whole)
     }
 
-    /// This part of so many bytes, rounded.
+    /// This part of a number of bytes, rounded.
     pub(crate) fn of_bytes(self, bytes: u64) -> u64 {
         if self.whole == 0 {
             return 0;

@@ -1,8 +1,8 @@
 //! Pairs in the order in which they are looked at: contents that are read together.
 //!
-//! Every reading goes through all postings, so there should be few. Pairs are taken one after the other as long as their contents fit the memory. Those
-//! that hang together over common contents come one after the other, so that a content of a small group is read once. A content of a large group is read once
-//! with its pairs, and at most once for each pair in which it is the second: readings grow with the pairs, and not with their square.
+//! Every reading goes through all postings, so there should be few. A reading takes pairs as long as their contents fit the memory. Pairs
+//! that are connected by common contents follow each other, so that a content of a small group is read once. A content of a large group is
+//! read once with its pairs, and at most once for each pair in which it is the second: readings grow with the pairs, not with their square.
 
 use crate::content_numbers::ContentNumbers;
 use crate::disjoint_sets::DisjointSets;
@@ -15,7 +15,7 @@ pub(crate) struct Reading {
     pub(crate) pairs: Vec<(u32, u32)>,
 }
 
-/// Divides pairs, which ascend, into readings of at most so many features, or of two contents.
+/// Divides pairs, which ascend, into readings of at most `features_max` features, or of two contents.
 pub(crate) fn readings(pairs: &[(u32, u32)], features_max: u64, features_of: impl Fn(u32) -> u64) -> Vec<Reading> {
     let mut contents: Vec<u32> = pairs.iter().flat_map(|(a, b)| [*a, *b]).collect();
     contents.sort_unstable();

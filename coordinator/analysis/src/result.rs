@@ -241,8 +241,8 @@ impl Writer {
             self.folders(&part, folders_before)?;
             frames_before += self.frames(&part, frames_before)?;
             self.overlap(&part)?;
-            self.histogram(part.number, &part.layer.findings.histogram)?;
-            folders_before += part.layer.findings.folders.len();
+            self.histogram(part.number, &part.layer.findings.of_links.histogram)?;
+            folders_before += part.layer.findings.of_links.folders.len();
         }
         self.connection.execute_batch("COMMIT")?;
         self.connection.execute_batch(Tables::Others.indexes())

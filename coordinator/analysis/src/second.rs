@@ -1,8 +1,8 @@
 //! The second reading: what a method only proposes is read again under the method that verifies it.
 //!
-//! `fuzzy` finds pairs whose first letters agree, `similarity-index` pairs whose numbers are near. Whether there is anything
-//! to it, term vectors say, or chunks. Sites are asked for those of the documents that were proposed and of no others: an
-//! index with a scope, as a refinement has. Within one process everything is read again, since there is no site to spare.
+//! `fuzzy` finds pairs whose first letters agree, `similarity-index` pairs whose numbers are near. Term vectors
+//! or chunks decide which of these pairs are links. Sites send them for the proposed documents alone: an index with a scope, as a
+//! refinement has. Within one process everything is read again, since there is no site to spare.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;

@@ -42,7 +42,7 @@ impl FrozenSet {
         Ok(())
     }
 
-    /// Leaves out of the sizes what rows of templates cover, in bytes of every content; nothing: of no content any.
+    /// Takes the bytes that rows of templates cover from the sizes. `bytes` has those of every content, or nothing if there are none.
     pub(crate) fn leave_out(&mut self, bytes: &[u64]) {
         for (content, bytes) in self.contents.iter_mut().zip(bytes) {
             content.payload_bytes = content.payload_bytes.saturating_sub(*bytes);

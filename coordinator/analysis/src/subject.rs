@@ -77,7 +77,7 @@ impl<'a> Subject<'a> {
         places.filter(|place| !self.frozen.is_control(**place)).map(|place| self.frozen.root_of(*place))
     }
 
-    /// Of each content, whether its copies form an identical set that counts.
+    /// For each content, true if its copies form an identical set that counts.
     pub(crate) fn identical(&self) -> Vec<bool> {
         let counts = |content: usize| !self.across_only || self.home(content).is_none();
         let contents = self.frozen.contents.iter().enumerate();

@@ -13,7 +13,8 @@ use cognate_fingerprint::Tag;
 use cognate_proto::limits::TEXT_BYTES_MAX;
 use cognate_proto::v1;
 use cognate_similarity::{
-    Analysis, Input, Link, Monitor, Options, Progress, Thresholds, analyse_with_links, find_links,
+    Analysis, Error as EngineError, Input, Link, LinkSink, Monitor, Options, Progress, Shards, Thresholds,
+    analyse_with_links, find_links,
 };
 use cognate_storage::store::ScanRow;
 use cognate_storage::template::{Chunk, TAGS_MAX, joined};
@@ -25,7 +26,7 @@ use crate::clusters::collect;
 use crate::copies::Copies;
 use crate::error::Error;
 use crate::freeze::{FreezeRequest, FrozenSet, IgnoreReason, OtherLayer};
-use crate::kinds::{Kinds, NOWHERE, NumberSet};
+use crate::kinds::{Kinds, NumberSet, cluster_of_each};
 use crate::result::cluster_name;
 use crate::spec::ScanJob;
 use crate::subject::Subject;
@@ -38,7 +39,7 @@ const ROUNDS_MAX: u32 = 24;
 /// Of the tags on which a cluster rests, those are suggested that have at least this part of the holders of the one that
 /// has most: the others may carry nothing once these are gone.
 const TIER: usize = 4;
-/// Holders that hollow links join are searched for until there are so many: enough to find the cluster of a tag.
+/// Holders, joined by hollow links, that are enough to find the cluster of a tag.
 const JOINED_MAX: usize = 64;
 /// Number of documents that a suggestion names.
 const EXAMPLES: usize = 3;
@@ -169,42 +170,43 @@ struct Desk<'a> {
 
 impl Desk<'_> {
     fn analysed(&self, frozen: &FrozenSet, payload_bytes: &[u64]) -> Result<RoundAnalysis, Error> {
-        let links: Mutex<Vec<Link>> = Mutex::default();
-        let keep = |new: &[Link]| collect(&links, new, self.scan.spec.memory_budget_bytes);
-        let subject = Subject::of(frozen, self.scan.spec.options.across_only);
-        let input = Input { payload_bytes, ..subject.input() };
-        let options = self.options(self.scan.spec.first().thresholds);
-        let progress = |now: Progress| self.progress(now);
-        let watch = Monitor { progress: &progress, cancelled: &self.scan.cancelled };
-        let analysis = analyse_with_links(&frozen.shards, &input, &options, &watch, &keep)?;
-        let mut cluster_of = vec![NOWHERE; frozen.contents.len()];
-        for (cluster, number) in analysis.clusters.iter().zip(0..) {
-            cluster.members.iter().for_each(|member| cluster_of[member.0 as usize] = number);
-        }
-        Ok(RoundAnalysis { analysis, links: sorted(links), cluster_of })
+        let thresholds = self.scan.spec.first().thresholds;
+        let (analysis, links) = self.run(frozen, payload_bytes, thresholds, analyse_with_links)?;
+        let cluster_of = cluster_of_each(frozen.contents.len(), &analysis.clusters);
+        Ok(RoundAnalysis { analysis, links, cluster_of })
     }
 
     /// The links at a fifth of the thresholds.
     fn links_at_a_fifth(&self, frozen: &FrozenSet, payload_bytes: &[u64]) -> Result<Vec<Link>, Error> {
-        let links: Mutex<Vec<Link>> = Mutex::default();
-        let keep = |new: &[Link]| collect(&links, new, self.scan.spec.memory_budget_bytes);
-        let subject = Subject::of(frozen, self.scan.spec.options.across_only);
-        let input = Input { payload_bytes, ..subject.input() };
-        let options = self.options(self.scan.spec.first().thresholds.fifth());
-        let progress = |now: Progress| self.progress(now);
-        let watch = Monitor { progress: &progress, cancelled: &self.scan.cancelled };
-        find_links(&frozen.shards, &input, &options, &watch, &keep)?;
-        Ok(sorted(links))
+        let thresholds = self.scan.spec.first().thresholds.fifth();
+        Ok(self.run(frozen, payload_bytes, thresholds, find_links)?.1)
     }
 
-    fn options(&self, thresholds: Thresholds) -> Options<'_> {
+    /// Runs the engine. Returns the links as well, by (a, b).
+    fn run<T>(
+        &self,
+        frozen: &FrozenSet,
+        payload_bytes: &[u64],
+        thresholds: Thresholds,
+        engine: impl FnOnce(&dyn Shards, &Input<'_>, &Options<'_>, &Monitor<'_>, &LinkSink<'_>) -> Result<T, EngineError>,
+    ) -> Result<(T, Vec<Link>), Error> {
         let spec = &self.scan.spec;
-        Options {
+        let links: Mutex<Vec<Link>> = Mutex::default();
+        let keep = |new: &[Link]| collect(&links, new, spec.memory_budget_bytes);
+        let subject = Subject::of(frozen, spec.options.across_only);
+        let input = Input { payload_bytes, ..subject.input() };
+        let options = Options {
             thresholds,
             memory_budget_bytes: spec.memory_budget_bytes,
             threads: spec.threads,
             spill_dir: self.spill_dir,
-        }
+        };
+        let progress = |now: Progress| self.progress(now);
+        let monitor = Monitor { progress: &progress, cancelled: &self.scan.cancelled };
+        let found = engine(&frozen.shards, &input, &options, &monitor, &keep)?;
+        let mut links = links.into_inner().expect("nothing panicked while it was held");
+        links.sort_unstable();
+        Ok((found, links))
     }
 
     /// Sends the progress; ends the request if the caller is gone.
@@ -302,12 +304,6 @@ impl Desk<'_> {
 }
 
 /// By (a, b).
-fn sorted(links: Mutex<Vec<Link>>) -> Vec<Link> {
-    let mut links = links.into_inner().expect("nothing panicked while it was held");
-    links.sort_unstable();
-    links
-}
-
 /// Chunks, ascending, by the cluster that they belong to.
 type Bundles = BTreeMap<u32, Vec<Chunk>>;
 

@@ -59,7 +59,7 @@ impl Versions {
             counts.entry(*version).or_insert_with(|| count(Some(*version)));
         }
         let most = counts.values().copied().max().unwrap_or(0);
-        // Of versions with as many sites, that of the first: the one whose chunks `explain` reads.
+        // Of versions with equally many sites, the first is taken, whose chunks `explain` reads.
         let Some((_, kept)) = holders.iter().find(|(_, version)| counts[version] == most) else { return };
         self.kept.insert(digest, *kept);
         let is_settled = 2 * most > count(None);

@@ -166,12 +166,7 @@ fn standing_out(all: &[Link], cluster: &Cluster, input: &Input<'_>) -> Vec<Link>
 }
 
 /// The figures of the links that are not reported, from all.
-fn omitted(
-    all: &[Link],
-    reported: &[Link],
-    (clusters, rule): (&[Cluster], LinkRule),
-    input: &Input<'_>,
-) -> OmittedLinks {
+fn omitted(all: &[Link], reported: &[Link], clusters: &[Cluster], rule: LinkRule, input: &Input<'_>) -> OmittedLinks {
     let size = |content: ContentIndex| input.payload_bytes[content.at()];
     let buckets = |link: &Link| {
         let union = size(link.a) + size(link.b) - link.shared_bytes;
@@ -236,7 +231,7 @@ fn check_instances(instances: u32, seed: u64) {
             LinkRule { all_max: 30, per_member_max: 0, share_max: 2 },
             LinkRule::published(24),
         ]);
-        let thresholds = OracleThresholds { min_shared_bytes, min_containment: (tenths, 10) };
+        let thresholds = OracleThresholds { min_shared_bytes, min_containment: [tenths, 10] };
         let mut expected = oracle::analyse(&instance.postings, &input, &thresholds);
         let mut links: Vec<Link> = expected.clusters.iter().flat_map(|cluster| cluster.links.clone()).collect();
         links.sort_unstable();
@@ -269,7 +264,7 @@ fn check_instances(instances: u32, seed: u64) {
             Ok(())
         };
         let request = Request { sink: Some(&collect), clusters: true, changed: None };
-        let found = run(&shards, &input, &options, &monitor, (request, rule)).unwrap();
+        let found = run(&shards, &input, &options, &monitor, request, rule).unwrap();
         assert_eq!(found.clusters, expected.clusters, "instance {number} of seed {seed}: {options:?} {rule:?}");
         assert_eq!(found.overlap, expected.overlap, "instance {number} of seed {seed}");
         assert_eq!(found.stats.links, links.len() as u64);
@@ -281,7 +276,7 @@ fn check_instances(instances: u32, seed: u64) {
         assert_eq!(take_reported(), reported_links, "instance {number} of seed {seed}: {options:?} {rule:?}");
         assert_eq!(
             found.omitted,
-            omitted(&links, &reported_links, (&expected.clusters, rule), &input),
+            omitted(&links, &reported_links, &expected.clusters, rule, &input),
             "instance {number}"
         );
         let stats = find_links(&shards, &input, &options, &monitor, &collect).unwrap();
@@ -372,7 +367,7 @@ fn in_parts(instance: &Instance, input: &Input<'_>, options: &Options<'_>, rule:
             Ok(())
         };
         let request = Request { sink: Some(&collect), clusters: true, changed: None };
-        let mut part = run(&shards, &input, options, &monitor, (request, rule)).unwrap();
+        let mut part = run(&shards, &input, options, &monitor, request, rule).unwrap();
         part.renumber(&of_all);
         part.stats = Stats { links: part.stats.links, ..Stats::default() };
         whole.append(part);
@@ -420,7 +415,7 @@ fn tags_range_by_range_and_contents_component_by_component_give_the_same_analysi
             Ok(())
         };
         let request = Request { sink: Some(&collect), clusters: true, changed: None };
-        let mut expected = run(&shards, &input, &options, &monitor, (request, rule)).unwrap();
+        let mut expected = run(&shards, &input, &options, &monitor, request, rule).unwrap();
         let (mut found, links) = in_parts(&instance, &input, &options, rule);
         // Groups without a place are words of zeros at the end.
         for one in expected.omitted.of.iter_mut().chain(&mut found.omitted.of) {

@@ -1,8 +1,8 @@
 //! The rows of two contents that both may have, and a table of their places.
 //!
 //! Most rows of unlike contents are in one of the two alone. [`Present`] tells that of nearly all of them, so that only the others go
-//! into tables. Here a row is the 32 bits of its hash: of large contents, tables of rows would be too far from the processor. Whoever
-//! asks for the places of a row compares its fine chunks with those that are there.
+//! into tables. Here a row is the 32 bits of its hash: tables of the rows of large contents would be too far from the processor.
+//! Callers compare the fine chunks of a row with those at the places that they get.
 
 use std::hash::{BuildHasher as _, RandomState};
 use std::sync::OnceLock;
@@ -30,8 +30,8 @@ pub(super) struct CommonRows {
     table: RowTable,
 }
 
-/// The places of the rows of one side, in lists by the highest bits of their hashes. A list has its rows side by side: whoever asks for a row that
-/// is at many places waits for the memory once.
+/// The places of the rows of one side, in lists by the highest bits of their hashes. The rows of a list are next to each other, so that
+/// a look-up of a row with many places waits for the memory once.
 #[derive(Debug, Default)]
 struct RowTable {
     bits: u32,

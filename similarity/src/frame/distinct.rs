@@ -5,7 +5,7 @@ use std::hash::{BuildHasher as _, RandomState};
 use super::{FrameRow, ROW_BITS};
 use crate::present::{hash, highest};
 
-/// The turn of rows that were taken last before the table is emptied: a slot has so many bits for it.
+/// The last turn before the table is emptied: a slot has no more bits for it.
 const TURN_MAX: u64 = u64::MAX >> ROW_BITS;
 /// The least number of slots.
 const SLOTS_MIN: usize = 1 << 10;

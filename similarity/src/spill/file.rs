@@ -37,7 +37,7 @@ struct OpenFile {
     path: PathBuf,
 }
 
-/// The blocks of a bucket: where the last of them is and what it must be. It begins with the same of those before it.
+/// The blocks of a bucket: where the last of them is and what it must be. It begins with the same data about the blocks before it.
 #[derive(Clone, Copy, Default, FromBytes, IntoBytes, Immutable)]
 #[repr(C)]
 pub(super) struct Chain {

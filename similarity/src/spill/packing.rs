@@ -88,14 +88,14 @@ fn pack_words<T: Row, const WORDS: usize>(slices: &[Vec<T>], packed: &mut Vec<u8
     at
 }
 
-/// Makes the memory for so many bytes at least.
+/// Makes memory for at least these bytes.
 pub(super) fn grow(bytes: &mut Vec<u8>, least: usize) {
     if bytes.len() < least {
         bytes.resize(least, 0);
     }
 }
 
-/// Adds so many rows to `rows`, which are packed in this part of `packed`; false if they cannot be there.
+/// Adds the rows that are packed in this part of `packed` to `rows`; false if they cannot be there.
 pub(super) fn unpack<T: Row>(packed: &mut Vec<u8>, part: Range<usize>, count: usize, rows: &mut Vec<T>) -> bool {
     match size_of::<T>() / WORD_BYTES {
         1 => unpack_words::<T, 1>(packed, part, count, rows),

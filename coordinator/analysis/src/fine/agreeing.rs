@@ -69,7 +69,7 @@ impl Task<'_> {
 /// Takes a pair that a slot proposes.
 type FoundPair<'a> = dyn FnMut(Link) -> Result<(), EngineError> + 'a;
 
-/// Of every content, whether it seeks a partner. In a scan of one repository, a partner is one in the same.
+/// For every content, true if it seeks a partner. In a scan of one repository, a partner is in the same one.
 fn seeking(subject: &Subject<'_>, known: &[Pair]) -> Vec<bool> {
     let FrozenSet { contents, sketches, .. } = subject.frozen;
     let is_alone = subject.frozen.roots.len() < 2;

@@ -5,12 +5,12 @@
 pub(super) struct Bits(Box<[u64]>);
 
 impl Bits {
-    /// So many bits, none of them set.
+    /// Bits of which none is set.
     pub(super) fn none(count: usize) -> Bits {
         Bits(vec![0; count.div_ceil(64)].into())
     }
 
-    /// So many bits, all of them set.
+    /// Bits that are all set.
     pub(super) fn all(count: usize) -> Bits {
         let word = |first: usize| u64::MAX >> (64 - (count - first).min(64));
         Bits((0..count).step_by(64).map(word).collect())
@@ -35,7 +35,7 @@ impl Bits {
         holds(&self.0, place)
     }
 
-    /// The places at which so many bits in a row begin that are set, 1 to 64.
+    /// The places at which `count` set bits in a row begin; 1 to 64 of them.
     pub(super) fn in_a_row(&self, count: usize) -> Bits {
         let mut begins = self.clone();
         for distance in 1..count {

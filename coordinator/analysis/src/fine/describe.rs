@@ -17,7 +17,7 @@ use super::parts::Parts;
 use super::{FineFindings, OutsideLink};
 use crate::compare::Task;
 use crate::error::Error;
-use crate::kinds::{Kinds, NOWHERE};
+use crate::kinds::{Kinds, NOWHERE, cluster_of_each};
 
 /// Frames of a content of which it is counted which occur together.
 const TOGETHER_MAX: usize = 64;
@@ -78,7 +78,7 @@ struct FrameGroups {
 /// Frames, ascending by their numbers, and the bytes of a chunk or content that are part of each.
 type OfFrames = Vec<(u32, u64)>;
 
-/// The same of contents, which ascend.
+/// Contents, ascending, with their bytes in frames.
 type HeldBytes = Vec<(u32, OfFrames)>;
 
 /// Bytes of contents in frames, while they are added up.
@@ -126,10 +126,7 @@ impl Holdings {
 impl Task<'_> {
     /// The frames on which links rest, those first that most documents have.
     pub(crate) fn described_frames(&self, found: &FineFindings, clusters: &[Cluster]) -> Result<Vec<Frame>, Error> {
-        let mut cluster_of = vec![NOWHERE; self.subject.frozen.contents.len()];
-        for (cluster, number) in clusters.iter().zip(0..) {
-            cluster.members.iter().for_each(|member| cluster_of[member.0 as usize] = number);
-        }
+        let cluster_of = cluster_of_each(self.subject.frozen.contents.len(), clusters);
         // Greedy clusters leave out some contents that have links.
         let is_clustered =
             |link: &&OutsideLink| [link.a, link.b].iter().all(|one| cluster_of[*one as usize] != NOWHERE);

@@ -17,7 +17,7 @@ use super::chunk_file::{
 };
 use crate::error::Error;
 
-/// The index is written in so many parts, so that only one part of it is in memory.
+/// Parts of the index that are written one after the other, so that one of them is in memory.
 const INDEX_PARTS: u8 = 16;
 
 /// Chunks of earlier comparisons that stay in any case.

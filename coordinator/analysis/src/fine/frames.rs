@@ -169,11 +169,8 @@ impl Task<'_> {
 
     /// Puts two contents together if each has most of the other.
     fn join_near(&self, kinds: &mut Kinds, link: &Link, of_templates: &[PartBytes]) {
-        let weight = |content: u32| {
-            let template = of_templates.get(content as usize).map_or(0, |bytes| bytes.template);
-            self.subject.frozen.contents[content as usize].weight.saturating_sub(template)
-        };
-        if [link.a.0, link.b.0].iter().all(|content| is_most(link.shared_bytes, weight(*content))) {
+        let most_of = |content: &u32| is_most(link.shared_bytes, self.own_bytes(*content, of_templates));
+        if [link.a.0, link.b.0].iter().all(most_of) {
             kinds.join(link.a.0, link.b.0);
         }
     }
@@ -181,9 +178,8 @@ impl Task<'_> {
     /// The contents of which frames are the lesser part, in their order.
     fn light(&self, contents: &[u32], of_contents: &[PartBytes]) -> Vec<u32> {
         let is_light = |content: &&u32| {
-            let PartBytes { template, frame } = of_contents[**content as usize];
-            let own = self.subject.frozen.contents[**content as usize].weight.saturating_sub(template);
-            frame == 0 || !is_most(frame, own)
+            let PartBytes { frame, .. } = of_contents[**content as usize];
+            frame == 0 || !is_most(frame, self.own_bytes(**content, of_contents))
         };
         contents.iter().filter(is_light).copied().collect()
     }
@@ -321,8 +317,7 @@ impl KindCounter {
         KindCounter { seen: NumberSet::new(kinds.len()), kinds, is_counted }
     }
 
-    /// True if the contents have so many kinds, which are few: several threads can ask, and those of a chunk that very many contents have are not
-    /// looked at to the end.
+    /// True if the contents have at least `kinds` kinds, which are few. Several threads can ask, and it ends as soon as that is known.
     fn reaches(&self, kinds: u32, contents: impl Iterator<Item = u32>) -> bool {
         let mut found: Vec<u32> = Vec::new();
         let mut counted = contents.filter(|content| self.is_counted[*content as usize]);

@@ -205,7 +205,7 @@ impl Task<'_> {
     fn outside(&self, pair: &MeasuredPair, of_contents: &[PartBytes]) -> OutsideLink {
         let own = |content: u32| {
             let PartBytes { template, frame } = of_contents[content as usize];
-            self.subject.frozen.contents[content as usize].weight.saturating_sub(template + frame)
+            self.weight(content).saturating_sub(template + frame)
         };
         let smaller = own(pair.a).min(own(pair.b));
         // Runs reach into what is next to them by a few bytes.
@@ -226,17 +226,14 @@ impl Task<'_> {
     ) -> Result<LinkFile, Error> {
         let MeasuredPairs { pairs, of_templates } = measured;
         let mut writer = LinkWriter::create(path, binding)?;
-        let weight = |content: u32| self.subject.frozen.contents[content as usize].weight;
         let mut known = |pair: &MeasuredPair| {
-            let weights = [weight(pair.a), weight(pair.b)];
+            let weights = [self.weight(pair.a), self.weight(pair.b)];
             if omitted.count > 0 && self.is_link(pair.coarse.all, pair.coarse.all, weights[0].min(weights[1])) {
                 omitted.discount(pair.coarse.all, weights);
             }
             self.link_of(pair, of_templates)
         };
-        let own = |content: ContentIndex| {
-            weight(content.0).saturating_sub(of_templates.get(content.0 as usize).map_or(0, |bytes| bytes.template))
-        };
+
         let mut measured = pairs.iter().peekable();
         let mut failure: Option<EngineError> = None;
         coarse.for_each(|link| {
@@ -247,7 +244,10 @@ impl Task<'_> {
             match measured.next_if(|pair| (pair.a, pair.b) == (link.a.0, link.b.0)) {
                 Some(pair) => group.extend(self.link_of(pair, of_templates)),
                 // Rows of templates may cover part of its common chunks. Only a measured pair knows how much, so the link is bounded by the sizes.
-                None => group.push(Link { shared_bytes: link.shared_bytes.min(own(link.a)).min(own(link.b)), ..*link }),
+                None => {
+                    let [own_a, own_b] = [link.a, link.b].map(|content| self.own_bytes(content.0, of_templates));
+                    group.push(Link { shared_bytes: link.shared_bytes.min(own_a).min(own_b), ..*link });
+                }
             }
             if failure.is_none() {
                 failure = writer.push(&group).err();
@@ -260,7 +260,7 @@ impl Task<'_> {
         Ok(LinkFile::open(path, binding)?)
     }
 
-    /// True if contents are linked that share so much, and so much in whole chunks: fine chunks count for containment alone.
+    /// True if two contents are linked: fine chunks count for containment alone, whole chunks also for the bytes in common.
     fn is_link(&self, shared_bytes: u64, coarse_bytes: u64, smaller: u64) -> bool {
         let thresholds = self.scan.spec.layers[self.layer].thresholds;
         let by_containment = shared_bytes > 0 && thresholds.min_containment.is_reached_by(shared_bytes, smaller);
@@ -269,20 +269,13 @@ impl Task<'_> {
 
     /// True if a pair is a link of two contents of which one has less than four fifths of the other.
     fn is_loose(&self, pair: &MeasuredPair, of_contents: &[PartBytes]) -> bool {
-        let most_of = |content: u32| {
-            let own = self.subject.frozen.contents[content as usize].weight;
-            is_most(pair.shared_bytes(), own.saturating_sub(of_contents[content as usize].template))
-        };
+        let most_of = |content: u32| is_most(pair.shared_bytes(), self.own_bytes(content, of_contents));
         self.link_of(pair, of_contents).is_some() && !(most_of(pair.a) && most_of(pair.b))
     }
 
     /// The link of a pair outside of templates, if it is one.
     pub(super) fn link_of(&self, pair: &MeasuredPair, of_contents: &[PartBytes]) -> Option<Link> {
-        let own = |content: u32| {
-            let template = of_contents.get(content as usize).map_or(0, |bytes| bytes.template);
-            self.subject.frozen.contents[content as usize].weight.saturating_sub(template)
-        };
-        let smaller = own(pair.a).min(own(pair.b));
+        let smaller = self.own_bytes(pair.a, of_contents).min(self.own_bytes(pair.b, of_contents));
         let link = pair.link();
         // Runs reach into what is next to them by a few bytes.
         let shared_bytes = link.shared_bytes.min(smaller);
@@ -357,7 +350,7 @@ impl PairMeter {
             match self.known.cut(&chunk.tag) {
                 None => complete = false,
                 Some(cut) => (0..chunk.count).for_each(|_| {
-                    self.measure.add_hashed(side, (cut.fine, cut.rows), cut.parts);
+                    self.measure.add_hashed(side, cut.fine, cut.rows, cut.parts);
                     self.added[side].push((chunk.tag, chunk.count));
                 }),
             }

@@ -93,7 +93,7 @@ impl Parts {
         }
     }
 
-    /// The bytes that two contents share in their common chunks, of so many.
+    /// What is left of the bytes of common chunks, `all`, without templates and frames.
     pub(super) fn of_common(&self, all: u64, common: &[ChunkCount]) -> SharedBytes {
         if self.bytes.is_empty() {
             return SharedBytes { all, outside_templates: all, outside_frames: all };
@@ -110,6 +110,15 @@ impl Parts {
 }
 
 impl Task<'_> {
+    pub(super) fn weight(&self, content: u32) -> u64 {
+        self.subject.frozen.contents[content as usize].weight
+    }
+
+    /// The weight of a content without its templates. If `of_contents` is empty, there are none.
+    pub(super) fn own_bytes(&self, content: u32, of_contents: &[PartBytes]) -> u64 {
+        self.weight(content).saturating_sub(of_contents.get(content as usize).map_or(0, |bytes| bytes.template))
+    }
+
     /// Finds the bytes of these chunks that are part of templates and frames. Of others, those of templates stay as they are known.
     pub(super) fn measure_parts(
         &self,

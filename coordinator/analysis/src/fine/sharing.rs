@@ -18,7 +18,7 @@ use crate::error::Error;
 pub(super) const SHARING_MAX: u32 = 4;
 /// The most contents of a chunk that proposes pairs: a chunk that more contents have is boilerplate.
 pub(super) const NEAR_HOLDERS_MAX: usize = 16;
-/// The share of the threshold that near pairs reach: one in so many.
+/// Near pairs reach the threshold divided by this.
 pub(super) const NEAR_SHARE: u64 = 10;
 
 /// Pairs that share whole chunks.
@@ -42,12 +42,11 @@ impl Task<'_> {
         // Links come first among equals: they are the pairs that people read.
         links.sort_unstable_by_key(strongest_first);
         near.sort_unstable_by_key(strongest_first);
-        let weight = |content: u32| self.subject.frozen.contents[content as usize].weight;
         let mut counts = vec![0_u32; self.subject.frozen.contents.len()];
         let mut sharing = Sharing::default();
         for link in links.iter().chain(&near) {
             let (a, b) = numbers(link);
-            if link.shared_bytes >= weight(a) && link.shared_bytes >= weight(b) {
+            if link.shared_bytes >= self.weight(a).max(self.weight(b)) {
                 sharing.complete.push((a, b));
             } else if counts[a as usize].min(counts[b as usize]) >= SHARING_MAX {
                 sharing.cut.push((a, b));
@@ -60,7 +59,7 @@ impl Task<'_> {
         Ok(sharing)
     }
 
-    /// Pairs that share enough in chunks of few contents, whether they are links or not.
+    /// Pairs that share enough in chunks of few contents, linked or not.
     pub(super) fn near_pairs(&self) -> Result<Vec<Link>, Error> {
         let (spill, shards) = (SpillFolder::new(self.spill_dir), &self.subject.frozen.shards);
         let sums = self.pair_sums(&spill, shards.shard_count(), &|shard, visit| {
@@ -73,8 +72,7 @@ impl Task<'_> {
 
     /// True if a pair shares a tenth of what would make it a link by containment.
     fn is_near(&self, link: &Link) -> bool {
-        let contents = &self.subject.frozen.contents;
-        let smaller = contents[link.a.0 as usize].weight.min(contents[link.b.0 as usize].weight);
+        let smaller = self.weight(link.a.0).min(self.weight(link.b.0));
         let containment = self.scan.spec.layers[self.layer].thresholds.min_containment;
         containment.is_reached_by(link.shared_bytes.saturating_mul(NEAR_SHARE), smaller)
     }

@@ -278,7 +278,7 @@ mod tests {
 
     use super::*;
 
-    /// The answer of a root about one chunk of 21 bytes, or of what the site says has so many.
+    /// The answer of a root about one chunk of 21 bytes: the lengths of its fine chunks.
     fn answered(root: u16, number: u8, lengths: &[u8]) -> PortionAnswer {
         let tag = Tag([number; 16]);
         let fine = lengths.iter().map(|length| FineChunk { tag: number, length_bytes: *length }).collect();

@@ -10,7 +10,7 @@ use crate::findings::Status;
 /// The counts of both repositories; nothing is counted if there are not two.
 pub(super) struct Changes {
     roots: Option<[Counts; 2]>,
-    /// By the first row of each document, whether it has no relative at all at the other repository.
+    /// By the first row of each document, true if it has no relative at the other repository.
     is_alone: Vec<bool>,
 }
 
@@ -30,8 +30,7 @@ impl Changes {
         Changes { roots: is_compared.then(Default::default), is_alone }
     }
 
-    /// Counts the document of a row by its status, and by the partner that it shows: whether that is at the same place, and how they are
-    /// related.
+    /// Counts the document of a row by its status and its partner. Of the partner, the first is true if it is at the same place.
     pub(super) fn add(&mut self, root: u16, row: usize, status: Status, partner: Option<(bool, &str)>) {
         let Some(roots) = &mut self.roots else { return };
         let change = &mut roots[usize::from(root)];

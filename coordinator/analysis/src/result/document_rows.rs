@@ -170,7 +170,7 @@ impl DocumentRow<'_> {
         match self.what {
             What::Document(place) => {
                 let LayerResult { frozen, findings, .. } = &layers[usize::from(self.layer)];
-                findings.status[frozen.documents[place as usize].content.0 as usize]
+                findings.of_links.status[frozen.documents[place as usize].content.0 as usize]
             }
             What::Bare(bare) if bare.is_container => Status::ExcludedContainer,
             What::Bare(_) => Status::ExcludedNoText,

@@ -151,7 +151,7 @@ impl DocumentColumns {
         let layer = usize::from(row.layer);
         let LayerResult { frozen, findings, .. } = &layers[layer];
         let document = &frozen.documents[place as usize];
-        let partner = findings.partners.of_document(place as usize);
+        let partner = findings.of_links.partners.of_document(place as usize);
         let row_of = |partner: Partner| documents.place(layer, partner.document);
         DocumentColumns {
             content: Some(document.content.0 as usize),

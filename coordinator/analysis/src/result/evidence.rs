@@ -73,7 +73,7 @@ fn evidence(connection: &Connection, number: usize, LayerResult { frozen, .. }: 
 }
 
 fn overlap_once(connection: &Connection, number: usize, layer: &LayerResult) -> rusqlite::Result<()> {
-    Insert::into(connection)?.add_all(layer.findings.overlap.iter().map(|row| OverlapOnce {
+    Insert::into(connection)?.add_all(layer.findings.of_links.overlap.iter().map(|row| OverlapOnce {
         level: row.level.into(),
         a: row.a.clone(),
         b: row.b.clone(),
@@ -86,7 +86,7 @@ fn overlap_once(connection: &Connection, number: usize, layer: &LayerResult) -> 
 }
 
 fn only_here(connection: &Connection, number: usize, layer: &LayerResult) -> rusqlite::Result<()> {
-    Insert::into(connection)?.add_all(layer.findings.only_here.iter().map(|row| OnlyHere {
+    Insert::into(connection)?.add_all(layer.findings.of_links.only_here.iter().map(|row| OnlyHere {
         root: row.root.into(),
         folder: row.folder.clone(),
         documents: row.documents,

@@ -10,7 +10,7 @@ use crate::histogram::Histogram;
 
 impl Writer {
     pub(super) fn folders(&self, part: &LayerPart<'_>, before: usize) -> rusqlite::Result<()> {
-        let pairs = (row_number(before)..).zip(&part.layer.findings.folders);
+        let pairs = (row_number(before)..).zip(&part.layer.findings.of_links.folders);
         self.insert()?.add_all(pairs.map(|(id, pair)| FolderPair {
             id,
             root_a: pair.roots[0].into(),
@@ -43,7 +43,7 @@ impl Writer {
     }
 
     pub(super) fn overlap(&self, part: &LayerPart<'_>) -> rusqlite::Result<()> {
-        self.insert()?.add_all(part.layer.findings.overlap.iter().map(|row| Overlap {
+        self.insert()?.add_all(part.layer.findings.of_links.overlap.iter().map(|row| Overlap {
             level: row.level.into(),
             a: row.a.clone(),
             b: row.b.clone(),

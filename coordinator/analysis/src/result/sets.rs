@@ -254,7 +254,7 @@ pub(super) fn content_of(publication: &Publication<'_>, documents: &DocumentRows
 fn wasting_most_first(publication: &Publication<'_>, layer: usize) -> Vec<(u64, usize)> {
     let LayerResult { frozen, findings, .. } = &publication.layers[layer];
     let mut sets: Vec<(u64, usize)> = (0..frozen.contents.len())
-        .filter(|content| findings.identical[*content])
+        .filter(|content| findings.of_links.identical[*content])
         .map(|content| {
             let copies = findings.copies.of_content(content_index(content)).len() as u64;
             (frozen.contents[content].size_bytes.saturating_mul(copies - 1), content)

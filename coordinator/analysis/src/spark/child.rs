@@ -27,9 +27,9 @@ const LINE_BYTES_MAX: u64 = 4096;
 
 /// The end of the program.
 pub(super) enum ChildExit {
-    /// It left a run with so many postings, of so many.
+    /// It left a run with `kept` postings of all.
     Grouped { kept: u64, postings: u64 },
-    /// It left an analysis with so many links, of so many postings.
+    /// It left an analysis of all postings, and its links.
     Joined { links: u64, postings: u64 },
     /// It failed, for this reason.
     Failed(String),

@@ -20,7 +20,7 @@ pub struct Postings {
 
 impl Postings {
     /// Opens the runs of these indexes for the contents that are wanted, each counted through the first index that has it.
-    /// Nothing: for all contents, under numbers that say nothing.
+    /// If absent, postings are of all contents, and their numbers say nothing.
     pub fn open(
         indexes: &Indexes,
         sealed: &[Sealed],
@@ -50,8 +50,8 @@ impl Postings {
         Ok(postings)
     }
 
-    /// The chunks that at least so many of the contents have, ascending; those of one repeated byte apart. One tag's
-    /// postings are in memory at a time.
+    /// The chunks that `contents_min` contents have, ascending, without those of one repeated byte. The postings of one tag are in memory at a
+    /// time.
     pub fn common(&self, contents_min: usize) -> Result<Vec<Chunk>, Error> {
         let mut common = Vec::new();
         by_tag(&self.shards, |postings| {

@@ -2,6 +2,7 @@ use cognate_similarity::{ContentIndex, ContentMap, Link, Run, RunInput, RunRecor
 
 use super::spread::{Contents, SpreadTags};
 use super::*;
+use crate::kinds::NOWHERE;
 
 fn tag(number: u8) -> Tag {
     Tag([number; 16])

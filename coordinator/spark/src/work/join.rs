@@ -80,7 +80,7 @@ impl Pass for Join {
             Ok(())
         };
         let monitor = Monitor { progress: &|_| (), cancelled: &AtomicBool::new(false) };
-        let mut analysis = analyse_part(&shards, &input, &options, &monitor, (&sink, rules.contents))?;
+        let mut analysis = analyse_part(&shards, &input, &options, &monitor, &sink, rules.contents)?;
         let (out, written) = shared.into_inner().expect("nothing panics while it is held");
         written?;
         analysis.renumber(&of_all);

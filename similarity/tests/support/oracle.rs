@@ -5,17 +5,21 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use crate::cluster::{Cluster, FAMILY_MEMBERS_MEASURED_MAX, Family};
-use crate::input::Input;
-use crate::link::Link;
-use crate::measure::Resemblance;
-use crate::overlap::{LabelBytes, OverlapLevel};
-use crate::posting::{ContentIndex, Posting};
+use cognate_similarity::{
+    Cluster, ContentIndex, FAMILY_MEMBERS_MEASURED_MAX, Family, Input, Link, OverlapLevel, Posting, Resemblance,
+};
 
 /// A chunk: tag and length.
 type Chunk = ([u8; 16], u32);
 /// Number of occurrences of each chunk.
 type Counts = BTreeMap<Chunk, u64>;
+
+/// Bytes of a chunk under a label, in all copies and in each content once.
+#[derive(Clone, Copy, Default)]
+struct LabelBytes {
+    bytes: u64,
+    once_bytes: u64,
+}
 
 /// The thresholds of a link, the share as a plain fraction.
 #[derive(Clone, Copy, Debug)]
@@ -23,7 +27,7 @@ pub struct OracleThresholds {
     /// Shared bytes that make a link.
     pub min_shared_bytes: u64,
     /// Share of the smaller content that makes a link: numerator and denominator.
-    pub min_containment: (u64, u64),
+    pub min_containment: [u64; 2],
 }
 
 /// The findings that the engine must equal; they have no statistics.
@@ -71,7 +75,7 @@ fn shared_bytes(a: &Counts, b: &Counts) -> u64 {
 }
 
 fn is_link(shared: u64, a: usize, b: usize, input: &Input<'_>, thresholds: &OracleThresholds) -> bool {
-    let (numerator, denominator) = thresholds.min_containment;
+    let [numerator, denominator] = thresholds.min_containment;
     let contained = |size: u64| shared * denominator >= numerator * size;
     shared >= 1
         && (contained(input.payload_bytes[a])
@@ -244,7 +248,10 @@ fn overlap(postings: &[Posting], input: &Input<'_>) -> Vec<OverlapLevel> {
                 for (&(chunk, a), &label_bytes) in &at {
                     for b in (0..level.label_count).filter(|&b| b != a) {
                         if at.contains_key(&(chunk, b)) {
-                            overlap.add(a, b, template, label_bytes);
+                            match template {
+                                true => overlap.add_template(a, b, label_bytes.bytes),
+                                false => overlap.add_shared(a, b, label_bytes.bytes, label_bytes.once_bytes),
+                            }
                         }
                     }
                 }
@@ -268,14 +275,14 @@ mod tests {
     }
 
     /// Clusters of contents that are lists of chunks of ten bytes.
-    fn clusters_of(contents: &[&[u8]], min_containment: (u64, u64)) -> Vec<Vec<u32>> {
+    fn clusters_of(contents: &[&[u8]], min_containment: [u64; 2]) -> Vec<Vec<u32>> {
         let postings: Vec<Posting> = (0u32..)
             .zip(contents)
             .flat_map(|(content, chunks)| chunks.iter().map(move |&chunk| posting(content, chunk)))
             .collect();
         let weigh = |chunks: &&[u8]| 10 * chunks.iter().filter(|chunk| **chunk > 0).count() as u64;
         let payload_bytes: Vec<u64> = contents.iter().map(weigh).collect();
-        let holders = crate::input::Holders::new();
+        let holders = cognate_similarity::Holders::new();
         let input = Input { payload_bytes: &payload_bytes, holders: &holders, levels: &[], across: None };
         let thresholds = OracleThresholds { min_shared_bytes: u64::MAX, min_containment };
         let reference = analyse(&postings, &input, &thresholds);
@@ -285,19 +292,19 @@ mod tests {
     #[test]
     fn the_oracle_agrees_with_examples_by_hand() {
         for (contents, share, expected) in [
-            (&[][..], (1, 2), vec![]),
-            (&[&[1][..], &[2]], (1, 2), vec![]),
-            (&[&[1, 2], &[1, 3]], (1, 2), vec![vec![0, 1]]),
-            (&[&[1, 2], &[1, 3]], (51, 100), vec![]),
+            (&[][..], [1, 2], vec![]),
+            (&[&[1][..], &[2]], [1, 2], vec![]),
+            (&[&[1, 2], &[1, 3]], [1, 2], vec![vec![0, 1]]),
+            (&[&[1, 2], &[1, 3]], [51, 100], vec![]),
             // Two pairs that have nothing in common.
-            (&[&[1, 2], &[8, 9], &[1, 3], &[8, 7]], (1, 2), vec![vec![0, 2], vec![1, 3]]),
+            (&[&[1, 2], &[8, 9], &[1, 3], &[8, 7]], [1, 2], vec![vec![0, 2], vec![1, 3]]),
             // A chain.
-            (&[&[1, 2], &[2, 3], &[3, 4]], (1, 2), vec![vec![0, 1, 2]]),
+            (&[&[1, 2], &[2, 3], &[3, 4]], [1, 2], vec![vec![0, 1, 2]]),
             // Templates make no link.
-            (&[&[0, 1], &[0, 2]], (1, 100), vec![]),
+            (&[&[0, 1], &[0, 2]], [1, 100], vec![]),
             // A repeated chunk counts as often as both have it.
-            (&[&[1, 1, 1], &[1, 1, 2]], (2, 3), vec![vec![0, 1]]),
-            (&[&[1, 1, 1], &[1, 2, 2]], (2, 3), vec![]),
+            (&[&[1, 1, 1], &[1, 1, 2]], [2, 3], vec![vec![0, 1]]),
+            (&[&[1, 1, 1], &[1, 2, 2]], [2, 3], vec![]),
         ] {
             assert_eq!(clusters_of(contents, share), expected, "{contents:?}");
         }
