@@ -254,4 +254,24 @@ mod tests {
         assert_eq!(spec.targets().collect::<Vec<_>>(), [(0, 0), (0, 1), (1, 0), (1, 1)]);
         assert_eq!(spec.layers[1].thresholds.min_shared_bytes, 2048);
     }
+
+    #[test]
+    fn each_method_is_compared_in_one_way() {
+        use Comparison::{FineChunks, Proposals, SampledChunks, Samples, Signatures};
+        let check = |method: &str, precision: Precision, expected: Comparison| {
+            let options = ScanOptions { method: method.into(), precision, view: ScanView::Text, ..options() };
+            let comparison = ScanSpec::new(options, &LIMITS).unwrap().comparison(0);
+            assert_eq!(comparison, expected, "{method}");
+            let is_by_pairs = matches!(comparison, Signatures { .. } | Proposals(_));
+            assert_eq!(comparison.is_by_weights(), !is_by_pairs, "{method}");
+        };
+        check("tttd", Precision::Fine, FineChunks);
+        check("tttd", Precision::Coarse, SampledChunks);
+        check("bsw-chunk", Precision::Fine, Comparison::Chunks);
+        check("bsw", Precision::Fine, Samples(Estimate::Comparison));
+        check("min", Precision::Fine, Signatures { has_containment: false });
+        check("sketch", Precision::Fine, Signatures { has_containment: false });
+        check("fuzzy", Precision::Fine, Proposals(Verification::Cosine));
+        check("similarity-index", Precision::Fine, Proposals(Verification::Chunks));
+    }
 }

@@ -23,20 +23,20 @@ struct LabelBytes {
 
 /// The thresholds of a link, the share as a plain fraction.
 #[derive(Clone, Copy, Debug)]
-pub struct OracleThresholds {
+pub(crate) struct OracleThresholds {
     /// Shared bytes that make a link.
-    pub min_shared_bytes: u64,
+    pub(crate) min_shared_bytes: u64,
     /// Share of the smaller content that makes a link: numerator and denominator.
-    pub min_containment: [u64; 2],
+    pub(crate) min_containment: [u64; 2],
 }
 
 /// The findings that the engine must equal; they have no statistics.
 #[derive(Clone, PartialEq, Eq, Debug)]
-pub struct Reference {
+pub(crate) struct Reference {
     /// The clusters, by their smallest members.
-    pub clusters: Vec<Cluster>,
+    pub(crate) clusters: Vec<Cluster>,
     /// Overlap at each level.
-    pub overlap: Vec<OverlapLevel>,
+    pub(crate) overlap: Vec<OverlapLevel>,
 }
 
 /// Finds clusters and overlap the slow way.
@@ -44,7 +44,7 @@ pub struct Reference {
 /// # Panics
 ///
 /// If a posting or a label is out of range.
-pub fn analyse(postings: &[Posting], input: &Input<'_>, thresholds: &OracleThresholds) -> Reference {
+pub(crate) fn analyse(postings: &[Posting], input: &Input<'_>, thresholds: &OracleThresholds) -> Reference {
     let counts = count(postings, input.payload_bytes.len(), false);
     let mut shared = BTreeMap::new();
     let mut links = Vec::new();

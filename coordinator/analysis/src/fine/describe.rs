@@ -140,23 +140,8 @@ impl Task<'_> {
         let held = self.held_bytes(found, &grouped)?;
         let near = near(&held, grouped.frames.len());
         let (mut grouped, numbers) = grouped.joined(near.into_iter());
-        let groups = self.count_documents(&held, &numbers, &voters, &mut grouped);
-        let mut touched: BTreeMap<u32, u64> = BTreeMap::new();
-        resting.iter().for_each(|link| *touched.entry(cluster_of[link.a as usize]).or_default() += 1);
-        let mut clusters_of_frame: Vec<BTreeSet<u32>> = vec![BTreeSet::new(); grouped.frames.len()];
-        for link in &resting {
-            let [a, b] = [link.a, link.b].map(|content| groups.get(&content).map_or(&[][..], Vec::as_slice));
-            for frame in a.iter().filter(|frame| b.contains(frame)) {
-                grouped.frames[*frame as usize].links += 1;
-                clusters_of_frame[*frame as usize].insert(cluster_of[link.a as usize]);
-            }
-        }
-        for (frame, of_frame) in grouped.frames.iter_mut().zip(clusters_of_frame) {
-            let all_rest = |cluster: &&u32| touched[*cluster] >= clusters[**cluster as usize].link_count;
-            frame.clusters_gone = of_frame.iter().filter(all_rest).count() as u64;
-            frame.clusters_changed = of_frame.len() as u64 - frame.clusters_gone;
-            frame.clusters = of_frame.into_iter().collect();
-        }
+        let of_voters = self.count_documents(&held, &numbers, &voters, &mut grouped);
+        grouped.count_links(&resting, &of_voters, clusters, &cluster_of);
         grouped.frames.retain(|frame| frame.links > 0);
         grouped.frames.sort_by_key(|frame| (std::cmp::Reverse(frame.documents), frame.cluster));
         Ok(grouped.frames)
@@ -283,6 +268,32 @@ impl FrameGroups {
             grouped.frames.push(Frame { cluster, chunks, rows, ..Frame::default() });
         }
         grouped
+    }
+
+    /// Counts for each frame the links of which both ends have it, and the clusters that these links leave.
+    fn count_links(
+        &mut self,
+        resting: &[&OutsideLink],
+        of_voters: &HashMap<u32, Vec<u32>>,
+        clusters: &[Cluster],
+        cluster_of: &[u32],
+    ) {
+        let mut resting_links: BTreeMap<u32, u64> = BTreeMap::new();
+        resting.iter().for_each(|link| *resting_links.entry(cluster_of[link.a as usize]).or_default() += 1);
+        let mut clusters_of_frame: Vec<BTreeSet<u32>> = vec![BTreeSet::new(); self.frames.len()];
+        for link in resting {
+            let [a, b] = [link.a, link.b].map(|content| of_voters.get(&content).map_or(&[][..], Vec::as_slice));
+            for frame in a.iter().filter(|frame| b.contains(frame)) {
+                self.frames[*frame as usize].links += 1;
+                clusters_of_frame[*frame as usize].insert(cluster_of[link.a as usize]);
+            }
+        }
+        for (frame, of_frame) in self.frames.iter_mut().zip(clusters_of_frame) {
+            let all_rest = |cluster: &&u32| resting_links[*cluster] >= clusters[**cluster as usize].link_count;
+            frame.clusters_gone = of_frame.iter().filter(all_rest).count() as u64;
+            frame.clusters_changed = of_frame.len() as u64 - frame.clusters_gone;
+            frame.clusters = of_frame.into_iter().collect();
+        }
     }
 
     /// Puts frames together, pair by pair, as long as one template can have both. Returns the number of the frame into which each was put.

@@ -51,6 +51,13 @@ pub(crate) struct ExactSite {
     pub(crate) read_bytes: u64,
 }
 
+/// A site, and the pairs of the sample that it is asked for.
+#[derive(Default)]
+struct SiteQuestion<'s> {
+    site: ExactSite,
+    pairs: Vec<&'s SampledPair>,
+}
+
 /// By the number of a site, the reason why it gave no answer to an earlier request of this scan.
 pub(super) type Failures = BTreeMap<u16, FineFailure>;
 
@@ -150,9 +157,9 @@ impl Task<'_> {
             }
         }
         let mut answers = Answers::default();
-        let mut sites: BTreeMap<u16, (ExactSite, Vec<&SampledPair>)> = BTreeMap::new();
+        let mut sites: BTreeMap<u16, SiteQuestion<'_>> = BTreeMap::new();
         for pair in sample {
-            let (site, unknown) = sites.entry(pair.site).or_default();
+            let SiteQuestion { site, pairs } = sites.entry(pair.site).or_default();
             site.site = pair.site;
             site.sampled_pairs += 1;
             match earlier.get(&self.at_sites(pair)) {
@@ -160,45 +167,36 @@ impl Task<'_> {
                     site.measured_pairs += 1;
                     answers.insert(self.at_sites(pair), known);
                 }
-                None => unknown.push(pair),
+                None => pairs.push(pair),
             }
         }
-        for (site, unknown) in sites.values_mut().filter(|(_, unknown)| !unknown.is_empty()) {
-            site.failure = failures.get(&site.site).cloned();
-            if site.failure.is_some() {
-                unknown.clear();
-            }
-        }
-        self.ask_measures(&mut sites, round, &mut answers);
+        let mut asked: Vec<&mut SiteQuestion<'_>> = sites.values_mut().filter(|site| !site.pairs.is_empty()).collect();
+        asked.iter_mut().for_each(|question| question.site.failure = failures.get(&question.site.site).cloned());
+        asked.retain(|question| question.site.failure.is_none());
+        self.ask_measures(&mut asked, round, &mut answers);
         if round.keeps_earlier {
             answers.keep(&earlier);
         }
         answers.write(&round.files.answers, round.durable)?;
-        Ok(SiteCounts { answers, sites: sites.into_values().map(|(site, _)| site).collect() })
+        Ok(SiteCounts { answers, sites: sites.into_values().map(|question| question.site).collect() })
     }
 
-    /// Asks all sites at the same time for the pairs that are unknown.
-    fn ask_measures(
-        &self,
-        sites: &mut BTreeMap<u16, (ExactSite, Vec<&SampledPair>)>,
-        round: &FineRound<'_>,
-        answers: &mut Answers,
-    ) {
-        let mut asked: Vec<&mut (ExactSite, Vec<&SampledPair>)> =
-            sites.values_mut().filter(|(_, unknown)| !unknown.is_empty()).collect();
+    /// Asks all these sites at the same time.
+    fn ask_measures(&self, asked: &mut [&mut SiteQuestion<'_>], round: &FineRound<'_>, answers: &mut Answers) {
         if asked.is_empty() {
             return;
         }
-        let requests = asked.iter().map(|(site, unknown)| self.measure_request(site.site, unknown, round)).collect();
-        for ((site, unknown), answer) in asked.iter_mut().zip(round.source.measure(requests)) {
-            let answer = answer.and_then(|answer| self.checked(answer, unknown));
+        let requests = asked.iter().map(|one| self.measure_request(one.site.site, &one.pairs, round)).collect();
+        for (question, answer) in asked.iter_mut().zip(round.source.measure(requests)) {
+            let SiteQuestion { site, pairs } = &mut **question;
+            let answer = answer.and_then(|answer| self.checked(answer, pairs));
             match answer {
                 Err(failure) => site.failure = Some(failure),
                 Ok(answer) => {
                     site.read_bytes = answer.read_bytes;
                     site.measured_pairs += answer.measures.len() as u64;
                     for measure in &answer.measures {
-                        answers.insert(self.at_sites(unknown[measure.number]), measure.shared_bytes);
+                        answers.insert(self.at_sites(pairs[measure.number]), measure.shared_bytes);
                     }
                 }
             }

@@ -1,9 +1,14 @@
 //! The frames of a layer: rows of fine chunks, and whole chunks, that contents of many kinds have.
 //!
-//! Contents of which each has four fifths of the other are one kind, so that versions and near-duplicates count once, however
-//! many they are. A row is part of a frame if contents of [`kinds_min`] kinds have it of which frames are less than four fifths, and
-//! these are not fewer than the others: what is most of a document is what it is about. Rows are counted over what contents have in common with others by
-//! loose links (`loose`), as far as they have a link to another kind, in two passes: one bounds each count from above in a fixed amount of memory, the second is exact for rows that may reach the least.
+//!     letter 1   [ head of the firm │ own text │ footer ]      kind 1 ┐
+//!     letter 2   [ head of the firm │ own text │ footer ]      kind 1 ┘ a version of letter 1
+//!     invoice    [ head of the firm │ table            ]       kind 2
+//!     form       [ head of the firm                    ]       kind 3, not light: the head is most of it
+//!
+//! Contents of which each has four fifths of the other are one *kind*, so that versions count once. A content is *light* if frames are less
+//! than four fifths of it: what is most of a document is what it is about. A row is part of a frame if light contents of [`kinds_min`] kinds
+//! have it, and at least half of all kinds that have it do. Only rows count that a content shares by a loose link (`loose`). They are counted
+//! in two passes: the first bounds each count from above in a fixed amount of memory, the second is exact for rows that may reach the least.
 
 use std::collections::{HashMap, HashSet};
 
@@ -104,7 +109,8 @@ impl Task<'_> {
         Ok(found)
     }
 
-    /// Finds the frames of the compared contents, outside of templates, into `parts`.
+    /// Finds the frames of the compared contents, outside of templates, into `parts`: first what enough kinds have, then of that what enough
+    /// kinds still have once contents are left out of which frames are most.
     pub(super) fn find_frames(
         &self,
         compared: &FrameContents<'_>,
@@ -119,31 +125,23 @@ impl Task<'_> {
         let mut contents = compared.contents.to_vec();
         contents.sort_unstable_by_key(|content| (kinds[*content as usize], *content));
         let by_kind = ByKind { contents: &contents, kinds };
-        let filter = self.row_filter(compared, by_kind, parts)?;
-        let counted_from = filter.least_for(u16::try_from(least).unwrap_or(u16::MAX), COUNTED_ROWS_MAX);
-        let frequent = filter.reaching(counted_from);
-        drop(filter);
-        let mut counts = self.row_counts(compared, by_kind, parts, &|row| frequent.may_have(row))?;
-        drop(frequent);
-        counts.retain(|_, count| *count >= least);
+        let mut rows = self.frequent_rows(compared, by_kind, parts, least)?;
+        rows.retain(|_, count| *count >= least);
         let tags: Vec<Tag> = spread.iter().map(|chunk| chunk.tag).collect();
-        let chunk_counts = self.chunk_counts(&tags, kinds, &contents)?;
-        parts.frame_rows = counts.keys().copied().collect();
-        let is_spread = |chunk: &&WantedChunk| chunk_counts.get(&chunk.tag).is_some_and(|count| *count >= least);
+        let chunks = self.chunk_counts(&tags, by_kind)?;
+        let is_spread = |chunk: &&WantedChunk| chunks.get(&chunk.tag).is_some_and(|count| *count >= least);
+        parts.frame_rows = rows.keys().copied().collect();
         parts.frame_chunks = spread.iter().filter(is_spread).map(|chunk| (chunk.tag, chunk.length_bytes)).collect();
         self.measure_parts(parts, compared.chunks, compared.expansions)?;
         let light = self.light(&contents, &self.part_bytes(parts)?);
         if light.len() < contents.len() {
-            let kept = |light: u32, all: u32| light >= least && 2 * light >= all;
+            let stays = |light: u32, all: u32| light >= least && 2 * light >= all;
             let lost = self.lost_counts(compared, by_kind, &light, parts)?;
-            let is_kept = |row: &FrameRow| {
-                let lost = lost.get(row).copied().unwrap_or_default();
-                kept(counts[row] - lost, counts[row])
-            };
-            parts.frame_rows = parts.frame_rows.iter().filter(is_kept).collect();
-            let chunks = self.chunk_counts(&tags, kinds, &light)?;
-            parts.frame_chunks.retain(|tag, _| chunks.get(tag).is_some_and(|count| kept(*count, chunk_counts[tag])));
-            // The rows that are kept cover no chunk that all of them did not cover.
+            let of_light = |row: &FrameRow| rows[row] - lost.get(row).copied().unwrap_or_default();
+            parts.frame_rows = parts.frame_rows.iter().filter(|row| stays(of_light(row), rows[row])).collect();
+            let of_light = self.chunk_counts(&tags, ByKind { contents: &light, kinds })?;
+            parts.frame_chunks.retain(|tag, _| of_light.get(tag).is_some_and(|count| stays(*count, chunks[tag])));
+            // The rows that stay cover no chunk that all of them did not cover.
             let mut with_frame = parts.tags();
             with_frame.retain(|tag| parts.of_tag(tag).frame > 0 && compared.chunks.binary_search(tag).is_ok());
             self.measure_parts(parts, &with_frame, compared.expansions)?;
@@ -157,6 +155,21 @@ impl Task<'_> {
             "searched for frames"
         );
         Ok(())
+    }
+
+    /// The number of kinds that have each row, for the rows that `least` kinds may have: those that pass a filter of fixed size.
+    fn frequent_rows(
+        &self,
+        compared: &FrameContents<'_>,
+        contents: ByKind<'_>,
+        parts: &Parts,
+        least: u32,
+    ) -> Result<RowCounts, Error> {
+        let filter = self.row_filter(compared, contents, parts)?;
+        let counted_from = filter.least_for(u16::try_from(least).unwrap_or(u16::MAX), COUNTED_ROWS_MAX);
+        let frequent = filter.reaching(counted_from);
+        drop(filter);
+        self.row_counts(compared, contents, parts, &|row| frequent.may_have(row))
     }
 
     /// The kind of every content.
@@ -246,8 +259,9 @@ impl Task<'_> {
         Ok(lost)
     }
 
-    fn chunk_counts(&self, tags: &[Tag], kinds: &[u32], contents: &[u32]) -> Result<HashMap<Tag, u32>, Error> {
-        let mut counter = KindCounter::new(kinds.to_vec(), contents);
+    /// The number of kinds of contents that have each chunk.
+    fn chunk_counts(&self, tags: &[Tag], contents: ByKind<'_>) -> Result<HashMap<Tag, u32>, Error> {
+        let mut counter = KindCounter::new(contents.kinds.to_vec(), contents.contents);
         let mut counts = HashMap::new();
         self.subject.frozen.shards.visit_tags(tags, &mut |tag, postings| {
             counts.insert(tag, counter.count(postings.iter().map(|posting| posting.content.0)));
@@ -368,6 +382,18 @@ mod tests {
             for wanted in 1..4 {
                 assert_eq!(counter.reaches(wanted, contents.iter().copied()), wanted <= kinds, "{contents:?}");
             }
+        }
+    }
+
+    proptest::proptest! {
+        #[test]
+        fn contents_come_kind_by_kind_each_once(kinds in proptest::collection::vec(0..9_u32, 0..50)) {
+            let mut contents: Vec<u32> = (0..).zip(&kinds).map(|(content, _)| content).collect();
+            contents.sort_unstable_by_key(|content| kinds[*content as usize]);
+            let groups = ByKind { contents: &contents, kinds: &kinds }.kind_by_kind();
+            proptest::prop_assert_eq!(&groups.concat(), &contents);
+            let of_groups: Vec<u32> = groups.iter().map(|group| kinds[group[0] as usize]).collect();
+            proptest::prop_assert!(of_groups.is_sorted_by(|a, b| a < b), "{of_groups:?}");
         }
     }
 }

@@ -124,6 +124,31 @@ impl Task<'_> {
         writer: &mut ExpansionsWriter,
     ) -> Result<Vec<FineRoot>, Error> {
         let mut roots = vec![FineRoot::default(); self.subject.frozen.roots.len()];
+        let mut queues = self.queues(wanted, earlier, writer, &mut roots)?;
+        let mut answered = Vec::new();
+        loop {
+            let open = queues.iter_mut().filter(|queue| roots[usize::from(queue.root)].failure.is_none());
+            let next = open.filter_map(|queue| Some((queue.root, self.next_portion(&mut queue.chunks)?))).collect();
+            let threads = self.scan.spec.threads;
+            // The sites cut the next portions while the last answers are checked and written.
+            let (taken, answers) =
+                side_by_side(threads, || take(answered, &mut roots, writer), || self.ask_once(next, round));
+            taken?;
+            answered = answers?;
+            if answered.is_empty() {
+                return Ok(roots);
+            }
+        }
+    }
+
+    /// Takes over the chunks that earlier scans have; the others are in the queue of the root of their first document.
+    fn queues(
+        &self,
+        wanted: Vec<WantedChunk>,
+        earlier: &[Expansions],
+        writer: &mut ExpansionsWriter,
+        roots: &mut [FineRoot],
+    ) -> Result<Vec<RootQueue>, Error> {
         let mut of_root: Vec<Vec<WantedChunk>> = vec![Vec::new(); roots.len()];
         let mut of_earlier: Vec<Vec<Tag>> = vec![Vec::new(); earlier.len()];
         for chunk in wanted {
@@ -138,27 +163,8 @@ impl Task<'_> {
             }
         }
         earlier.iter().zip(of_earlier).try_for_each(|(earlier, tags)| writer.take_over(earlier, tags))?;
-        let mut waiting: Vec<RootQueue> = (0..)
-            .zip(of_root)
-            .map(|(root, chunks)| RootQueue { root, chunks: self.by_documents(chunks).into_iter() })
-            .collect();
-        let mut before = Vec::new();
-        loop {
-            let next: Vec<(u16, Portion)> = waiting
-                .iter_mut()
-                .filter(|waiting| roots[usize::from(waiting.root)].failure.is_none())
-                .filter_map(|waiting| Some((waiting.root, self.next_portion(&mut waiting.chunks)?)))
-                .collect();
-            let threads = self.scan.spec.threads;
-            // The sites cut what comes next while the answers of before are checked and written.
-            let (taken, answers) =
-                side_by_side(threads, || take(before, &mut roots, writer), || self.ask_once(next, round));
-            taken?;
-            before = answers?;
-            if before.is_empty() {
-                return Ok(roots);
-            }
-        }
+        let queue = |(root, chunks)| RootQueue { root, chunks: self.by_documents(chunks).into_iter() };
+        Ok((0..).zip(of_root).map(queue).collect())
     }
 
     /// Asks for one portion of each root at the same time. Returns the portions with the answers.
