@@ -2,6 +2,7 @@
 
 mod dependencies;
 mod modules;
+mod words;
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::{Path, PathBuf};
