@@ -24,7 +24,7 @@ pub(crate) type Outgoing = Box<dyn Encode + Send + Sync>;
 type Requests = Pin<Box<dyn Stream<Item = Outgoing> + Send>>;
 
 /// The answer to a call, once it comes.
-type Asked<'a, A> = Pin<Box<dyn Future<Output = Result<Response<A>, Status>> + Send + 'a>>;
+type Reply<'a, A> = Pin<Box<dyn Future<Output = Result<Response<A>, Status>> + Send + 'a>>;
 
 /// [`Message`] as far as a trait object can have it.
 pub(crate) trait Encode {
@@ -179,14 +179,14 @@ impl Calls {
 
     // Behind pointers, and so compiled here: an asynchronous function is compiled where somebody awaits it.
 
-    fn ask(&mut self, path: &'static str, requests: Request<Requests>) -> Asked<'_, Bytes> {
+    fn ask(&mut self, path: &'static str, requests: Request<Requests>) -> Reply<'_, Bytes> {
         Box::pin(async move {
             self.ready().await?;
             self.grpc.client_streaming(requests, PathAndQuery::from_static(path), BytesCodec).await
         })
     }
 
-    fn ask_for_many(&mut self, path: &'static str, requests: Request<Requests>) -> Asked<'_, Streaming<Bytes>> {
+    fn ask_for_many(&mut self, path: &'static str, requests: Request<Requests>) -> Reply<'_, Streaming<Bytes>> {
         Box::pin(async move {
             self.ready().await?;
             self.grpc.streaming(requests, PathAndQuery::from_static(path), BytesCodec).await

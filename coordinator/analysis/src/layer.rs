@@ -1,6 +1,8 @@
 //! What happens to one layer of a scan, from top to bottom:
 //!
-//!     indexes ─ freeze ─▶ frozen set ─ compare ─▶ links and clusters ─ conclude ─▶ findings and figures
+//! ```text
+//! indexes ─ freeze ─▶ frozen set ─ compare ─▶ links and clusters ─ conclude ─▶ findings and figures
+//! ```
 //!
 //! Methods differ in the second step alone: there is a function for each [`Comparison`], and all of them return [`ComparedLayer`]. A method
 //! that is compared in another way is one more variant and one more function.

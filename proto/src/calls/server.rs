@@ -17,7 +17,7 @@ use super::{BytesCodec, Messages, Outgoing, decoded};
 /// What a service answers to a request of HTTP.
 pub(crate) type Answering = BoxFuture<http::Response<Body>, Infallible>;
 /// What a method of a service gives.
-type Given<A> = BoxFuture<Response<A>, Status>;
+type Reply<A> = BoxFuture<Response<A>, Status>;
 type Responses = Pin<Box<dyn Stream<Item = Result<Outgoing, Status>> + Send>>;
 
 /// A request of HTTP for one call, and the longest message that it may bring.
@@ -28,7 +28,7 @@ pub(crate) struct Incoming {
 
 impl Incoming {
     /// One message for one message.
-    pub(crate) fn unary<Q, A>(self, call: impl FnOnce(Request<Q>) -> Given<A> + Send + 'static) -> Answering
+    pub(crate) fn unary<Q, A>(self, call: impl FnOnce(Request<Q>) -> Reply<A> + Send + 'static) -> Answering
     where
         Q: Message + Default + 'static,
         A: Message + 'static,
@@ -39,7 +39,7 @@ impl Incoming {
     /// One message for many.
     pub(crate) fn server_streaming<Q, S, A>(
         self,
-        call: impl FnOnce(Request<Q>) -> Given<S> + Send + 'static,
+        call: impl FnOnce(Request<Q>) -> Reply<S> + Send + 'static,
     ) -> Answering
     where
         Q: Message + Default + 'static,
@@ -52,7 +52,7 @@ impl Incoming {
     /// Many messages for one.
     pub(crate) fn client_streaming<Q, A>(
         self,
-        call: impl FnOnce(Request<Messages<Q>>) -> Given<A> + Send + 'static,
+        call: impl FnOnce(Request<Messages<Q>>) -> Reply<A> + Send + 'static,
     ) -> Answering
     where
         Q: Message + Default + 'static,
@@ -64,7 +64,7 @@ impl Incoming {
     /// Many messages for many.
     pub(crate) fn streaming<Q, S, A>(
         self,
-        call: impl FnOnce(Request<Messages<Q>>) -> Given<S> + Send + 'static,
+        call: impl FnOnce(Request<Messages<Q>>) -> Reply<S> + Send + 'static,
     ) -> Answering
     where
         Q: Message + Default + 'static,
@@ -87,7 +87,7 @@ pub(crate) fn unknown_method() -> Answering {
     Box::pin(async { Ok(Status::unimplemented("").into_http()) })
 }
 
-type Call = Box<dyn FnOnce(Request<Streaming<Bytes>>) -> Given<Responses> + Send>;
+type Call = Box<dyn FnOnce(Request<Streaming<Bytes>>) -> Reply<Responses> + Send>;
 
 struct Method {
     call: Option<Call>,
@@ -96,9 +96,9 @@ struct Method {
 impl StreamingService<Bytes> for Method {
     type Response = Outgoing;
     type ResponseStream = Responses;
-    type Future = Given<Responses>;
+    type Future = Reply<Responses>;
 
-    fn call(&mut self, request: Request<Streaming<Bytes>>) -> Given<Responses> {
+    fn call(&mut self, request: Request<Streaming<Bytes>>) -> Reply<Responses> {
         let call = self.call.take().expect("a request is served once");
         call(request)
     }

@@ -1,7 +1,9 @@
 //! The comparison of a layer by fine chunks, from top to bottom:
 //!
-//!     coarse links ─ propose ─▶ pairs ─ ask ─▶ fine chunks ─ measure ─▶ measured pairs ─ find frames ─▶ links outside of frames
-//!                       └───── sample ─────▶ sites ─ count ─▶ exact measures of some pairs
+//! ```text
+//! coarse links ─ propose ─▶ pairs ─ ask ─▶ fine chunks ─ measure ─▶ measured pairs ─ find frames ─▶ links outside of frames
+//!                   └───── sample ─────▶ sites ─ count ─▶ exact measures of some pairs
+//! ```
 
 use cognate_fingerprint::Tag;
 use cognate_similarity::{Analysis, LinkFile};

@@ -1,9 +1,11 @@
 //! The frames of a layer: rows of fine chunks, and whole chunks, that contents of many kinds have.
 //!
-//!     letter 1   [ head of the firm │ own text │ footer ]      kind 1 ┐
-//!     letter 2   [ head of the firm │ own text │ footer ]      kind 1 ┘ a version of letter 1
-//!     invoice    [ head of the firm │ table            ]       kind 2
-//!     form       [ head of the firm                    ]       kind 3, not light: the head is most of it
+//! ```text
+//! letter 1   [ head of the firm │ own text │ footer ]      kind 1 ┐
+//! letter 2   [ head of the firm │ own text │ footer ]      kind 1 ┘ a version of letter 1
+//! invoice    [ head of the firm │ table            ]       kind 2
+//! form       [ head of the firm                    ]       kind 3, not light: the head is most of it
+//! ```
 //!
 //! Contents of which each has four fifths of the other are one *kind*, so that versions count once. A content is *light* if frames are less
 //! than four fifths of it: what is most of a document is what it is about. A row is part of a frame if light contents of [`kinds_min`] kinds

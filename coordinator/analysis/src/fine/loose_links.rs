@@ -1,9 +1,11 @@
 //! Loose links that are kept until the frames of their contents are known: what two contents have in common, chunk by chunk. They are in
 //! files without names, one for each thread, which end with the scan, however it ends.
 //!
-//!     record   [3 counts │ common chunks         │ counted chunks of a │ counted chunks of b]
-//!     common   [tag 16 │ length 4 │ count 4]
-//!     counted  [tag 16 │ bytes 4 │ bits' bytes 4 │ lost chunks 4 │ a bit for each fine chunk │ (place 4, bytes 1) for each that is cut short]
+//! ```text
+//! record   [3 counts │ common chunks         │ counted chunks of a │ counted chunks of b]
+//! common   [tag 16 │ length 4 │ count 4]
+//! counted  [tag 16 │ bytes 4 │ bits' bytes 4 │ lost chunks 4 │ a bit for each fine chunk │ (place 4, bytes 1) for each that is cut short]
+//! ```
 
 use std::fs::File;
 use std::io::{BufWriter, Write as _};
