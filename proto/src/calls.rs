@@ -1,7 +1,7 @@
 //! Calls over gRPC, compiled once for all messages.
 //!
 //! tonic's machinery is generic over the messages of a call, so that each of a hundred calls brings a copy of its own: 40 % of the code of the
-//! program. Here it carries bytes ([`Bytes`] in, [`Outgoing`] out), and only the step from bytes to a message depends on the message. The code that
+//! program. Here it carries bytes ([`Bytes`] in, messages of no known type out), and only the step from bytes to a message depends on the message. The code that
 //! `tests/generated.rs` makes from the `.proto` files calls the functions of [`server`] and the methods of [`Calls`].
 
 use std::marker::PhantomData;

@@ -1,4 +1,4 @@
-//! What a scan takes over from earlier ones, and what of its own files later ones may need.
+//! The files that a scan takes over from earlier scans, and the files of its own that it keeps for later ones.
 
 use std::cmp::Reverse;
 

@@ -1,4 +1,4 @@
-//! The desk: what people ask a coordinator, and what they decide about its results.
+//! What people ask a coordinator and decide about its results: finds, watches, cases, verdicts.
 //!
 //! [`find`] has the questions and answers of finds. [`watch`] asks a question again whenever an index has changed, [`case`] keeps a
 //! question with all its answers, and [`stored_query`] is both for programs. [`results`] opens results, and [`verdict`] takes in what people decide about them: verdicts,

@@ -14,9 +14,9 @@ use tonic::{Request, Response, Status};
 
 use super::{BytesCodec, Messages, Outgoing, decoded};
 
-/// What a service answers to a request of HTTP.
+/// The response of HTTP to a call.
 pub(crate) type Answering = BoxFuture<http::Response<Body>, Infallible>;
-/// What a method of a service gives.
+/// The response of a method of a service.
 type Reply<A> = BoxFuture<Response<A>, Status>;
 type Responses = Pin<Box<dyn Stream<Item = Result<Outgoing, Status>> + Send>>;
 

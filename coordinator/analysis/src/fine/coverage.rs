@@ -54,7 +54,7 @@ impl Marks {
 
 /// A chunk of one content, of which others share fine chunks.
 struct SharedChunk<'a> {
-    /// What others share of it, by their roots.
+    /// The fine chunks of it that other contents have, for each root of those.
     of_chunk: &'a [(ChunkUnderRoot, Marks)],
     /// The roots under which the chunk occurs as a whole.
     whole: &'a [u16],

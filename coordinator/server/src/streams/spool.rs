@@ -64,7 +64,7 @@ pub(crate) struct Messages<T> {
     message: std::marker::PhantomData<fn() -> T>,
 }
 
-/// What writes an answer.
+/// A function that writes an answer to the spool.
 pub(super) type Produce = Box<dyn FnOnce(&mut SpoolWriter) -> Result<(), Error> + Send>;
 
 impl Spools {

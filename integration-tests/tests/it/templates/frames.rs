@@ -177,3 +177,26 @@ fn versions_and_near_duplicates_rest_on_no_frame_however_many_they_are() {
     assert_eq!((clusters(&report).len(), names(&clusters(&report)[0]).len()), (1, 30));
     assert_eq!((&clusters(&report)[0]["rests_on_frame"], &report["scan"]["fine"]["frames"]), (&Value::Null, &json!(0)));
 }
+
+#[test]
+fn greedy_clusters_leave_out_documents_that_only_a_frame_links() {
+    let sandbox = Sandbox::new();
+    let mut dice = Dice::new(909);
+    let head = text(&mut dice, 4000);
+    let mut files = [Files::new(), Files::new()];
+    for kind in 0..16 {
+        let letter = format!("{head}{}", text(&mut dice, 3000 + 97 * kind));
+        // A quarter of the letters have a longer version at the other site.
+        if kind < 4 {
+            let longer = format!("{letter}{}", text(&mut dice, 600));
+            files[1 - kind % 2].insert(format!("{kind} longer"), longer.into_bytes());
+        }
+        files[kind % 2].insert(format!("{kind}"), letter.into_bytes());
+    }
+    let [a, b] = [("a", &files[0]), ("b", &files[1])].map(|(name, files)| sandbox.tree(name, files));
+    let report = sandbox.report(&[("a", &a), ("b", &b)], &["--cluster", "greedy"]);
+    let clusters = report["clusters"].as_array().unwrap();
+    assert!(clusters.iter().any(|cluster| cluster["rests_on_frame"] == json!(true)), "{clusters:#?}");
+    let clustered: usize = clusters.iter().map(|cluster| cluster["documents"].as_array().unwrap().len()).sum();
+    assert!(clustered < 20, "some document is in no cluster, and has a link all the same");
+}
