@@ -58,5 +58,4 @@ mod versions;
 pub use analyser::Analyser;
 pub use error::Error;
 pub use histogram::BUCKETS as HISTOGRAM_BUCKETS;
-pub use ratio::ten_thousandths;
 pub use spec::AnalysisLimits;

@@ -53,9 +53,10 @@ pub(super) fn write(report: &Report, out: &mut impl Write) -> crate::Result<()> 
 }
 
 fn cells(number: u64, row: &LoadRow) -> Vec<Cell> {
+    let document = &row.document;
     let [group, principal, similarity] = near(row.group.as_ref());
     let [text_group, text_principal, text_similarity] = near(row.text_group.as_ref());
-    let file = name(&row.path);
+    let file = name(&document.path);
     let extension = file.rsplit_once('.').filter(|(stem, _)| !stem.is_empty()).map(|(_, extension)| extension);
     vec![
         format!("COG{number:08}").into(),
@@ -66,22 +67,22 @@ fn cells(number: u64, row: &LoadRow) -> Vec<Cell> {
         (row.all_paths.len() as u64).into(),
         row.all_sites.join(BETWEEN).into(),
         row.all_paths.join(BETWEEN).into(),
-        row.message_id_hash.clone().into(),
+        document.message_id_hash.clone().into(),
         row.status.as_str().into(),
-        row.site.as_str().into(),
-        row.repository.as_str().into(),
-        row.path.as_str().into(),
-        Cell::yes(row.path_escaped),
+        document.site.as_str().into(),
+        document.repository.as_str().into(),
+        document.path.as_str().into(),
+        Cell::yes(document.path_escaped.is_some()),
         file.into(),
         extension.into(),
-        row.size_bytes.into(),
-        row.modified.as_str().into(),
+        document.size_bytes.into(),
+        document.modified.as_str().into(),
         row.content.clone().into(),
         row.text_content.clone().into(),
         text_group,
         text_principal,
         text_similarity,
-        Cell::yes(row.recognised),
+        Cell::yes(document.recognised.is_some()),
         joined(row, |group| group.verdict.iter().map(|verdict| (*verdict).to_owned()).collect()),
         joined(row, |group| group.labels.tags.iter().cloned().collect()),
         joined(row, |group| Some(group.labels.assignee.clone()).filter(|name| !name.is_empty()).into_iter().collect()),

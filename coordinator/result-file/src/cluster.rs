@@ -1,5 +1,6 @@
 //! Clusters, and the families in them.
 
+use crate::ratio::Ratio;
 use crate::record::{Word, record};
 
 record! {
@@ -24,13 +25,13 @@ record! {
         /// Links that are not listed.
         pub links_omitted: u64,
         /// The least resemblance over its links.
-        pub min_resemblance: i64,
+        pub min_resemblance: Ratio,
         /// The mean resemblance over its links.
-        pub mean_resemblance: i64,
+        pub mean_resemblance: Ratio,
         /// The greatest resemblance; none if the method does not measure it.
-        pub max_resemblance: Option<i64>,
+        pub max_resemblance: Option<Ratio>,
         /// The greatest containment, either way; none if the method does not measure it.
-        pub max_containment: Option<i64>,
+        pub max_containment: Option<Ratio>,
         /// Of its strongest link.
         pub shared_bytes: u64,
         /// Of the strongest links that join all members without a circle (a maximum spanning forest by shared bytes).
@@ -76,7 +77,7 @@ record! {
         /// The content that all members are close to.
         pub representative: i64 = "REFERENCES content",
         /// The least resemblance between two members.
-        pub min_resemblance: i64,
+        pub min_resemblance: Ratio,
         /// Whether that is only over pairs with the representative.
         pub over_representative_only: bool,
     }

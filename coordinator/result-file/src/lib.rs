@@ -17,8 +17,10 @@ mod link;
 mod measure;
 mod overlap;
 mod packed_set;
+mod ratio;
 mod record;
 mod root;
+mod row;
 mod scan;
 mod set;
 #[cfg(test)]
@@ -35,8 +37,10 @@ pub use link::{Link, reversed};
 pub use measure::{ExactPair, ExactSite, FineChunks};
 pub use overlap::{Overlap, OverlapOnce};
 pub use packed_set::{Damaged, PackedDocument, PackedSet};
+pub use ratio::{Ratio, ten_thousandths};
 pub use record::{Column, Insert, Record, Word, columns, create_table};
 pub use root::{Census, Evidence, Root, Skipped};
+pub use row::{Columns, FromRow};
 pub use scan::{Histogram, Layer, Missing, Refined, Scan, Selection};
 pub use set::{IdenticalSet, PackedSets};
 

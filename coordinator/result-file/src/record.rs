@@ -5,7 +5,10 @@ use std::borrow::Cow;
 use std::fmt::Write as _;
 use std::marker::PhantomData;
 
-use rusqlite::{Connection, Row, Statement};
+use rusqlite::{Connection, Statement};
+
+use crate::ratio::Ratio;
+use crate::row::{FromRow, value_from, values};
 
 /// A word of a closed list, such as a status: the writer has all of them at hand.
 pub type Word = Cow<'static, str>;
@@ -24,22 +27,13 @@ pub struct Column {
 }
 
 /// A row of one table of a result.
-pub trait Record: Sized {
+pub trait Record: FromRow {
     /// The name of the table.
     const TABLE: &'static str;
     /// What the table has.
     const ABOUT: &'static str;
     /// Its columns in their order.
     const COLUMNS: &'static [Column];
-
-    /// The number of its columns: where the next ones begin in a row.
-    const WIDTH: usize = Self::COLUMNS.len();
-
-    /// Reads a record whose columns begin at the column `first` of a row, as [`columns`] lists them.
-    ///
-    /// # Errors
-    /// Fails if a value has another type than its column.
-    fn from_row(row: &Row<'_>, first: usize) -> rusqlite::Result<Self>;
 
     /// Binds its columns to the parameters of a statement.
     ///
@@ -49,11 +43,9 @@ pub trait Record: Sized {
 }
 
 /// A value of a column.
-pub(crate) trait Cell: Sized {
+pub(crate) trait Cell: FromRow {
     /// The type in SQL.
     const SQL: &'static str;
-
-    fn read(row: &Row<'_>, place: usize) -> rusqlite::Result<Self>;
 
     fn bind(&self, statement: &mut Statement<'_>, place: usize) -> rusqlite::Result<()>;
 
@@ -65,12 +57,10 @@ pub(crate) trait Cell: Sized {
 /// Implements [`Cell`] for types that `SQLite` takes as they are, and for those that may be missing.
 macro_rules! cells {
     ($($type:ty: $sql:literal, $sample:expr);* $(;)?) => {$(
+        values!($type, Option<$type>);
+
         impl Cell for $type {
             const SQL: &'static str = concat!($sql, " NOT NULL");
-
-            fn read(row: &Row<'_>, place: usize) -> rusqlite::Result<Self> {
-                row.get(place)
-            }
 
             fn bind(&self, statement: &mut Statement<'_>, place: usize) -> rusqlite::Result<()> {
                 statement.raw_bind_parameter(place, self)
@@ -84,10 +74,6 @@ macro_rules! cells {
 
         impl Cell for Option<$type> {
             const SQL: &'static str = $sql;
-
-            fn read(row: &Row<'_>, place: usize) -> rusqlite::Result<Self> {
-                row.get(place)
-            }
 
             fn bind(&self, statement: &mut Statement<'_>, place: usize) -> rusqlite::Result<()> {
                 statement.raw_bind_parameter(place, self)
@@ -113,12 +99,10 @@ cells! {
 /// Implements [`Cell`] for types that are bound and read as others.
 macro_rules! cells_as {
     ($($type:ty: $sql:literal, $to:expr, $from:expr, $sample:expr);* $(;)?) => {$(
+        value_from!($type, $from);
+
         impl Cell for $type {
             const SQL: &'static str = concat!($sql, " NOT NULL");
-
-            fn read(row: &Row<'_>, place: usize) -> rusqlite::Result<Self> {
-                row.get(place).map($from)
-            }
 
             fn bind(&self, statement: &mut Statement<'_>, place: usize) -> rusqlite::Result<()> {
                 statement.raw_bind_parameter(place, $to(self))
@@ -132,10 +116,6 @@ macro_rules! cells_as {
 
         impl Cell for Option<$type> {
             const SQL: &'static str = $sql;
-
-            fn read(row: &Row<'_>, place: usize) -> rusqlite::Result<Self> {
-                Ok(row.get::<_, Option<_>>(place)?.map($from))
-            }
 
             fn bind(&self, statement: &mut Statement<'_>, place: usize) -> rusqlite::Result<()> {
                 statement.raw_bind_parameter(place, self.as_ref().map($to))
@@ -151,6 +131,7 @@ macro_rules! cells_as {
 
 cells_as! {
     u64: "INTEGER", saturated, |count: u64| count, u64::from;
+    Ratio: "INTEGER", |ratio: &Ratio| ratio.0, Ratio, |number: u8| Ratio(number.into());
     Word: "TEXT", |word: &Word| rusqlite::types::Value::Text(word.to_string()), |word: String| Word::Owned(word),
         |number: u8| Word::Owned(format!("word {number}"));
 }
@@ -169,9 +150,21 @@ macro_rules! record {
         }
     ) => {
         $(#[doc = $about])*
-        #[derive(Clone, PartialEq, Debug)]
+        #[derive(Clone, PartialEq, Debug, Default)]
         pub struct $name {
             $($(#[doc = $column_about])* pub $column: $type,)*
+        }
+
+        impl $crate::row::FromRow for $name {
+            fn from_row(columns: &mut $crate::row::Columns<'_>) -> rusqlite::Result<Self> {
+                Ok($name { $($column: $crate::row::FromRow::from_row(columns)?),* })
+            }
+        }
+
+        impl $crate::row::FromRow for Option<$name> {
+            fn from_row(columns: &mut $crate::row::Columns<'_>) -> rusqlite::Result<Self> {
+                columns.optional(<$name as $crate::record::Record>::COLUMNS.len())
+            }
         }
 
         impl $crate::record::Record for $name {
@@ -183,12 +176,6 @@ macro_rules! record {
                 constraint: concat!($($constraint)?),
                 about: concat!($($column_about,)*),
             }),*];
-
-            fn from_row(row: &rusqlite::Row<'_>, first: usize) -> rusqlite::Result<Self> {
-                let mut places = first..;
-                let mut next = || places.next().unwrap_or_default();
-                Ok($name { $($column: $crate::record::Cell::read(row, next())?),* })
-            }
 
             fn bind(&self, statement: &mut rusqlite::Statement<'_>) -> rusqlite::Result<()> {
                 let mut places = 1..;

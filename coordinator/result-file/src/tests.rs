@@ -23,8 +23,8 @@ fn check<R: Record + Sample + PartialEq + std::fmt::Debug>() {
     drop(insert);
     let sql = format!("SELECT 'before', {} FROM {} t ORDER BY t.rowid", columns::<R>("t"), R::TABLE);
     let mut statement = connection.prepare(&sql).unwrap();
-    let found: Vec<R> =
-        statement.query_map([], |row| R::from_row(row, 1)).unwrap().collect::<rusqlite::Result<_>>().unwrap();
+    let found = statement.query_map([], |row| <(String, R)>::from_row(&mut Columns::of(row))).unwrap();
+    let found: Vec<R> = found.map(|row| row.unwrap().1).collect();
     assert_eq!(found, records, "{}", R::TABLE);
     assert!(R::ABOUT.ends_with('.'), "{} says what it has", R::TABLE);
     for column in R::COLUMNS {
@@ -91,4 +91,30 @@ fn a_count_beyond_what_a_column_takes_is_the_greatest_that_it_takes() {
     Insert::into(&connection).unwrap().add(&skipped).unwrap();
     let found: u64 = connection.query_row("SELECT entries FROM skipped", [], |row| row.get(0)).unwrap();
     assert_eq!(found, i64::MAX.unsigned_abs());
+}
+
+crate::row! {
+    /// Of two columns.
+    struct Sums {
+        name: Option<String> = "max(name)",
+        count: u64 = "count(*)",
+    }
+}
+
+#[test]
+fn values_records_and_rows_are_taken_one_after_the_other_and_a_record_may_be_missing() {
+    let connection = empty();
+    connection.execute_batch(&create_table::<Skipped>()).unwrap();
+    connection.execute_batch("CREATE TABLE name (name TEXT); INSERT INTO name VALUES ('a'); INSERT INTO skipped VALUES (1, 'symlink', 7)").unwrap();
+    for (root, found) in [(1, Some(7)), (2, None)] {
+        let (skipped, sums) = (columns::<Skipped>("s"), Sums::select());
+        let sql = format!("SELECT {root}, {skipped}, {sums} FROM name LEFT JOIN skipped s ON s.root = {root}");
+        type Found = (i64, Option<Skipped>, Sums);
+        let read = |row: &rusqlite::Row<'_>| Found::from_row(&mut Columns::of(row));
+        let (number, skipped, Sums { name, count }) = connection.query_row(&sql, [], read).unwrap();
+        assert_eq!(
+            (number, skipped.map(|skipped| skipped.entries), name, count),
+            (root, found, Some("a".to_owned()), 1)
+        );
+    }
 }

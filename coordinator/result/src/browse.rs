@@ -23,8 +23,9 @@ use crate::other_verdicts::OtherVerdicts;
 use crate::report::{Order, Reader, Report};
 
 pub use crate::report::VerdictWanted;
-pub use cluster::{ClusterPage, ClusterQuery, FamilyView, LinkView, MemberRow, Place, ToPivot};
+pub use cluster::{ClusterPage, ClusterQuery, MemberRow, Place, ToPivot};
 pub use clusters::ClusterRow;
+pub use cognate_result_file::Cluster;
 pub use documents::{DocumentQuery, DocumentRow};
 pub use filter::{Change, ClusterFilter, Sort};
 pub use review::{Progress, SampledDocument, SampledLink};
@@ -112,10 +113,10 @@ impl Browse {
         };
         browse.make_join_tables()?;
         // Lists number the sites by their first repository.
-        let sites = browse.collect("SELECT site FROM root GROUP BY site ORDER BY min(id)", [], |row| row.get(0))?;
+        let sites = browse.report.rows::<String>("SELECT site FROM root GROUP BY site ORDER BY min(id)", ())?;
         browse.sites.clone_from(&sites);
         browse.numbered = sites;
-        let mut parties = browse.collect("SELECT DISTINCT party FROM root LIMIT 2", [], |row| row.get(0))?;
+        let mut parties = browse.report.rows::<String>("SELECT DISTINCT party FROM root LIMIT 2", ())?;
         browse.party = if parties.len() == 1 { parties.pop() } else { None };
         // Pages are for people.
         browse.report.set_order(Order::Launch);
@@ -150,33 +151,6 @@ impl Browse {
 
     pub(crate) fn failed(&self, source: rusqlite::Error) -> Error {
         self.report.failed(source)
-    }
-
-    pub(crate) fn collect<T, P: rusqlite::Params>(
-        &self,
-        sql: &str,
-        params: P,
-        read: impl FnMut(&rusqlite::Row<'_>) -> rusqlite::Result<T>,
-    ) -> Result<Vec<T>, Error> {
-        let collect = || {
-            let mut statement = self.report.connection().prepare_cached(sql)?;
-            statement.query_map(params, read)?.collect::<rusqlite::Result<Vec<T>>>()
-        };
-        collect().map_err(|error| self.failed(error))
-    }
-
-    fn one<T, P: rusqlite::Params>(
-        &self,
-        sql: &str,
-        params: P,
-        read: impl FnOnce(&rusqlite::Row<'_>) -> rusqlite::Result<T>,
-    ) -> Result<Option<T>, Error> {
-        let one = || {
-            let mut statement = self.report.connection().prepare_cached(sql)?;
-            let mut rows = statement.query(params)?;
-            rows.next()?.map(read).transpose()
-        };
-        one().map_err(|error| self.failed(error))
     }
 
     /// The names of sites, from their numbers with a comma before and after each.

@@ -3,7 +3,6 @@
 use cognate_proto::name::one_line;
 use cognate_proto::v1;
 use cognate_storage::verdict::{Decided, Key, sixteen};
-use rusqlite::params;
 
 use crate::browse::{Browse, ClusterRow};
 use crate::error::Error;
@@ -62,24 +61,15 @@ impl Browse {
     pub fn decided_cluster(&self, cluster: &ClusterRow) -> Result<Decided, Error> {
         let key = Key::of_cluster(&cluster.view, &cluster.id);
         let key = key.ok_or_else(|| Error::Unknown(format!("no cluster `{}`", one_line(&cluster.id))))?;
-        let mut members = Vec::new();
+        let mut members: Vec<[u8; 16]> = Vec::new();
         if cluster.members <= MEMBERS_MAX {
-            let connection = self.report().connection();
-            let mut take = || -> rusqlite::Result<()> {
-                let mut statement =
-                    connection.prepare_cached("SELECT digest FROM content WHERE cluster = ? ORDER BY id")?;
-                let mut rows = statement.query(params![cluster.number])?;
-                while let Some(row) = rows.next()? {
-                    members.extend_from_slice(row.get_ref(0)?.as_blob()?);
-                }
-                Ok(())
-            };
-            take().map_err(|error| self.failed(error))?;
+            let sql = "SELECT digest FROM content WHERE cluster = ? ORDER BY id";
+            members = self.report().rows(sql, [cluster.number])?;
         }
         Ok(Decided {
             key: key.0.to_vec(),
             digest: sixteen(&cluster.members_digest).unwrap_or_default().to_vec(),
-            members,
+            members: members.concat(),
             member_count: cluster.members,
             ..Decided::default()
         })

@@ -174,7 +174,7 @@ impl Browse {
         };
         clear().map_err(|error| self.failed(error))?;
         let sql = "SELECT key FROM temp.subject WHERE cluster = ? ORDER BY key";
-        for key in self.collect(sql, [cluster], |row| row.get(0).map(Key))? {
+        for key in self.report().rows(sql, [cluster])?.into_iter().map(Key) {
             let row = store.verdict(key)?.unwrap_or_default();
             self.put_sorted(key, &row).map_err(|error| self.failed(error))?;
         }

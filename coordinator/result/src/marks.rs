@@ -4,11 +4,11 @@
 use std::collections::HashSet;
 
 use cognate_proto::v1;
-use rusqlite::{OptionalExtension as _, params};
+use rusqlite::params;
 
 use crate::browse::{Browse, ClusterRow, SetRow};
 use crate::error::Error;
-use crate::report::{hex, time};
+use crate::report::{FoundView, hex, time};
 use cognate_storage::store::Store;
 use cognate_storage::verdict::{self, CLUSTER, DOCUMENT, IDENTICAL, Key, Labels, VerdictEntry, word};
 
@@ -82,7 +82,7 @@ impl Browse {
     /// Fails if the result cannot be read.
     pub fn labels_of_cluster(&self, number: i64) -> Result<Labels, Error> {
         let sql = "SELECT is_tag, word FROM temp.label WHERE cluster = ? ORDER BY 1, 2";
-        let words = self.collect(sql, [number], |row| Ok((row.get::<_, bool>(0)?, row.get::<_, String>(1)?)))?;
+        let words: Vec<(bool, String)> = self.report().rows(sql, [number])?;
         let mut labels = Labels::default();
         for (is_tag, word) in words {
             match is_tag {
@@ -104,8 +104,7 @@ impl Browse {
             let mut words: Vec<String> = Vec::new();
             loop {
                 let last = words.last().map_or("", String::as_str);
-                let next = self.collect(sql, params![is_tag, last], |row| row.get::<_, Option<String>>(0))?;
-                match next.into_iter().flatten().next() {
+                match self.report().row::<Option<String>>(sql, params![is_tag, last])? {
                     Some(word) => words.push(word),
                     None => return Ok(words),
                 }
@@ -125,18 +124,15 @@ impl Browse {
                      SELECT word, NOT EXISTS (SELECT 1 FROM temp.mark m WHERE m.cluster = l.cluster AND NOT m.changed) AS open
                      FROM temp.label l WHERE is_tag = 0 GROUP BY word, cluster)
                    GROUP BY word ORDER BY word";
-        self.collect(sql, [], |row| Ok(AssigneeInUse { name: row.get(0)?, clusters: row.get(1)?, open: row.get(2)? }))
+        let rows = self.report().rows(sql, ())?.into_iter();
+        Ok(rows.map(|(name, clusters, open)| AssigneeInUse { name, clusters, open }).collect())
     }
 
     /// The verdict on a cluster.
     pub fn mark_of_cluster(&self, store: &Store, cluster: &ClusterRow) -> Result<Option<Mark>, Error> {
         let sql = "SELECT key, changed FROM temp.mark WHERE cluster = ?";
-        let connection = self.report().connection();
-        let found = connection.prepare_cached(sql).and_then(|mut statement| {
-            let read = |row: &rusqlite::Row<'_>| Ok((row.get::<_, [u8; 18]>(0)?, row.get::<_, bool>(1)?));
-            statement.query_row([cluster.number], read).optional()
-        });
-        let Some((key, changed)) = found.map_err(|error| self.failed(error))? else { return Ok(None) };
+        let found: Option<([u8; 18], bool)> = self.report().first_row(sql, [cluster.number])?;
+        let Some((key, changed)) = found else { return Ok(None) };
         let Some(row) = store.verdict(Key(key))? else { return Ok(None) };
         let Some(entry) = self.in_force(&row) else { return Ok(None) };
         let why = if changed { Some(self.why_changed(entry, cluster)?) } else { None };
@@ -150,13 +146,8 @@ impl Browse {
         if before.len() as u64 != decided.member_count {
             return Ok(format!("it had {} members and has {}", decided.member_count, cluster.members));
         }
-        let connection = self.report().connection();
-        let now =
-            connection.prepare_cached("SELECT digest FROM content WHERE cluster = ?").and_then(|mut statement| {
-                let digests = statement.query_map([cluster.number], |row| row.get::<_, [u8; 16]>(0))?;
-                digests.collect::<rusqlite::Result<HashSet<_>>>()
-            });
-        let now = now.map_err(|error| self.failed(error))?;
+        let now = self.report().rows("SELECT digest FROM content WHERE cluster = ?", [cluster.number])?;
+        let now: HashSet<[u8; 16]> = now.into_iter().collect();
         let (gone, added) = (before.difference(&now).count(), now.difference(&before).count());
         let counted = |count: usize, what: &str| match count {
             0 => None,
@@ -232,10 +223,10 @@ impl Browse {
 
     fn cluster_state(&self, store: &Store, key: Key) -> Result<Option<v1::VerdictState>, Error> {
         let sql = "SELECT cluster FROM temp.subject WHERE key = ?";
-        let Some(number) = self.collect(sql, [key.0], |row| row.get::<_, i64>(0))?.pop() else { return Ok(None) };
+        let Some(number) = self.report().first_row::<i64>(sql, [key.0])? else { return Ok(None) };
         // Where a cluster goes on in the place of several, it is told once.
         let sql = "SELECT coalesce((SELECT key FROM temp.mark WHERE cluster = ?1), (SELECT min(key) FROM temp.subject WHERE cluster = ?1))";
-        if self.collect(sql, [number], |row| row.get::<_, [u8; 18]>(0))?.first() != Some(&key.0) {
+        if self.report().first_row::<[u8; 18]>(sql, [number])? != Some(key.0) {
             return Ok(None);
         }
         let Some(cluster) = self.cluster_numbered(number)? else { return Ok(None) };
@@ -259,26 +250,16 @@ impl Browse {
     /// # Errors
     /// Fails if the result cannot be read.
     pub fn document_state(&self, key: Key, entry: &VerdictEntry) -> Result<Option<(v1::Subject, Mark)>, Error> {
-        let sql = "SELECT r.site, r.repository, d.path FROM document d JOIN root r ON r.id = d.root
-                   WHERE d.content IN (SELECT id FROM content WHERE digest = ?1 AND cluster IS NOT NULL
-                                       UNION SELECT c.id FROM identical i JOIN content c ON c.identical = i.id
-                                       WHERE i.name = ?2 AND i.tier <> 'same message')
-                     AND r.site = ?3 AND r.repository = ?4";
         let decided = &entry.decided;
-        let connection = self.report().connection();
-        let find = || -> rusqlite::Result<Option<Vec<u8>>> {
-            let mut statement = connection.prepare_cached(sql)?;
-            let mut rows =
-                statement.query(params![decided.digest, hex(&decided.digest), decided.site, decided.repository])?;
-            while let Some(row) = rows.next()? {
-                let path: Vec<u8> = row.get(2)?;
-                if Key::of_document(&decided.site, &decided.repository, &path) == key {
-                    return Ok(Some(path));
-                }
-            }
-            Ok(None)
-        };
-        let found = find().map_err(|error| self.failed(error))?;
+        let Some(root) = self.report().root_number(&decided.site, &decided.repository) else { return Ok(None) };
+        let sql = "SELECT path FROM document
+                   WHERE content IN (SELECT id FROM content WHERE digest = ?1 AND cluster IS NOT NULL
+                                     UNION SELECT c.id FROM identical i JOIN content c ON c.identical = i.id
+                                     WHERE i.name = ?2 AND i.tier <> 'same message')
+                     AND root = ?3";
+        let paths: Vec<Vec<u8>> = self.report().rows(sql, params![decided.digest, hex(&decided.digest), root])?;
+        let is_its = |path: &Vec<u8>| Key::of_document(&decided.site, &decided.repository, path) == key;
+        let found = paths.into_iter().find(is_its);
         Ok(found.map(|path| {
             let subject = v1::Subject {
                 site: decided.site.clone(),
@@ -292,39 +273,13 @@ impl Browse {
 
     /// Under which views a document has which content; nothing: it is not in this result.
     pub fn document_at(&self, site: &str, repository: &str, path: &[u8]) -> Result<Option<Vec<Named>>, Error> {
-        let connection = self.report().connection();
-        let find = || -> rusqlite::Result<Option<Vec<Named>>> {
-            let sql = "SELECT id FROM root WHERE site = ? AND repository = ?";
-            let root = connection.query_row(sql, [site, repository], |row| row.get::<_, i64>(0)).optional()?;
-            let Some(root) = root else { return Ok(None) };
-            // Rows are numbered in the order of (repository, path).
-            let mut low = 0;
-            let mut high: i64 =
-                connection.query_row("SELECT coalesce(max(id), -1) + 1 FROM document", [], |row| row.get(0))?;
-            let mut at = connection.prepare_cached("SELECT root, path FROM document WHERE id = ?")?;
-            while low < high {
-                let middle = low + (high - low) / 2;
-                let before = at.query_row([middle], |row| {
-                    Ok((row.get::<_, i64>(0)?, row.get_ref(1)?.as_blob()?) < (root, path))
-                })?;
-                if before {
-                    low = middle + 1;
-                } else {
-                    high = middle;
-                }
-            }
-            let sql = "SELECT l.view, c.digest FROM document d JOIN content c ON c.id = d.content
-                       JOIN layer l ON l.number = d.layer
-                       WHERE d.id IN (?1, ?1 + 1) AND d.root = ?2 AND d.path = ?3 ORDER BY d.id";
-            let mut statement = connection.prepare_cached(sql)?;
-            let all = statement.query_map(params![low, root, path], |row| Ok((row.get(0)?, row.get(1)?)))?;
-            all.collect::<rusqlite::Result<Vec<_>>>().map(|all| Some(all).filter(|all| !all.is_empty()))
-        };
-        find().map_err(|error| self.failed(error))
+        let found = self.report().find(site, repository, path)?;
+        let named = |view: FoundView| (self.report().views()[view.view].clone(), view.digest.0.to_vec());
+        let all: Vec<Named> = found.into_iter().flat_map(|found| found.views).map(named).collect();
+        Ok(Some(all).filter(|all| !all.is_empty()))
     }
 }
 
-/// A verdict as callers get it.
 fn state_of(subject: v1::Subject, verdict: i32, mark: Mark) -> v1::VerdictState {
     v1::VerdictState {
         subject: Some(subject),

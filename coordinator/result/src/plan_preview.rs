@@ -72,50 +72,38 @@ impl Browse {
     /// # Errors
     /// Fails if the result or the store cannot be read.
     pub fn plan(&self, store: &Store, keep: &Keep, shown_max: usize) -> Result<PlanPreview, Error> {
-        let roots: HashMap<u64, (String, String)> = self
-            .collect("SELECT id, site, repository FROM root", [], |row| Ok((row.get(0)?, (row.get(1)?, row.get(2)?))))?
-            .into_iter()
-            .collect();
+        let roots: Vec<(u64, String, String)> = self.report().rows("SELECT id, site, repository FROM root", ())?;
+        let roots = roots.into_iter().map(|(id, site, repository)| (id, (site, repository))).collect();
         let verdicts = self.verdicts_for_plans()?;
         let mut preview = PlanPreview::default();
-        let mut work = || -> rusqlite::Result<Result<(), Error>> {
-            let mut statement =
-                self.report().connection().prepare_cached("SELECT block FROM packed_sets ORDER BY first")?;
-            let mut rows = statement.query([])?;
-            let mut set = PackedSet::default();
-            let mut text = String::new();
-            while let Some(row) = rows.next()? {
-                let mut block = row.get_ref(0)?.as_blob()?;
-                loop {
-                    match set.unpack(&mut block) {
-                        Ok(false) => break,
-                        Ok(true) => {}
-                        Err(damaged) => return Ok(Err(Error::Invalid(format!("{damaged}: run the scan again")))),
-                    }
-                    let added =
-                        self.add_set(&mut preview, &set, (&roots, &verdicts, &mut text), (store, keep, shown_max));
-                    if added.is_err() {
-                        return Ok(added);
-                    }
-                }
+        let mut set = PackedSet::default();
+        let mut text = String::new();
+        self.report().each_row("SELECT block FROM packed_sets ORDER BY first", (), |block: Vec<u8>| {
+            let mut block = block.as_slice();
+            let damaged = |damaged| Error::Invalid(format!("{damaged}: run the scan again"));
+            while set.unpack(&mut block).map_err(damaged)? {
+                self.add_set(&mut preview, &set, (&roots, &verdicts, &mut text), (store, keep, shown_max))?;
             }
-            Ok(Ok(()))
-        };
-        work().map_err(|error| self.failed(error))??;
+            Ok::<_, Error>(())
+        })?;
         Ok(preview)
     }
 
     fn verdicts_for_plans(&self) -> Result<Verdicts<'_>, Error> {
-        let marks = self.collect("SELECT cluster, verdict, changed FROM temp.mark", [], |row| {
-            let verdict = verdict_word(row.get_ref(1)?.as_str()?);
-            Ok((row.get::<_, u64>(0)?, Word::new(verdict, !row.get::<_, bool>(2)?)))
-        })?;
+        let marks: Vec<(u64, String, bool)> =
+            self.report().rows("SELECT cluster, verdict, changed FROM temp.mark", ())?;
+        let word =
+            |(cluster, verdict, changed): (u64, String, bool)| (cluster, Word::new(verdict_word(&verdict), !changed));
         let mut sets = HashSet::new();
         for key in &self.other_verdicts.sets {
             let name = crate::report::hex(&key[2..]);
-            sets.extend(self.collect("SELECT id FROM identical WHERE name = ?", [name], |row| row.get::<_, u64>(0))?);
+            sets.extend(self.report().rows::<u64>("SELECT id FROM identical WHERE name = ?", [name])?);
         }
-        Ok(Verdicts { clusters: marks.into_iter().collect(), sets, documents: &self.other_verdicts.documents })
+        Ok(Verdicts {
+            clusters: marks.into_iter().map(word).collect(),
+            sets,
+            documents: &self.other_verdicts.documents,
+        })
     }
 
     fn add_set(
@@ -159,7 +147,7 @@ impl Browse {
         for other in [set.number].iter().chain(&set.sets) {
             let Some(row) = self.set_numbered(number(*other))? else { continue };
             if let Some(mark) = self.mark_of_set(store, &row)? {
-                let verdict = Said::of("identical", row.id, row.tier, mark);
+                let verdict = Said::of("identical", row.id.clone(), row.tier.to_string(), mark);
                 if *other == set.number { said.push(verdict) } else { of_sets.push(verdict) }
             }
         }
@@ -188,7 +176,7 @@ impl Browse {
              WHERE c.identical = ? ORDER BY {}",
             self.report().by_document()
         );
-        self.collect(&sql, params![set.number], |row| row.get(0))
+        self.report().rows(&sql, params![set.number])
     }
 
     fn said_of_document(&self, store: &Store, document: &Located, path: &[u8]) -> Result<Option<Said>, Error> {

@@ -9,12 +9,11 @@ use std::collections::HashMap;
 use std::path::{Path, PathBuf};
 
 use rusqlite::config::DbConfig;
-use rusqlite::{Connection, OpenFlags, Row};
+use rusqlite::{Connection, OpenFlags, OptionalExtension as _, Params};
 
 use crate::error::Error;
 use cognate_analysis::published::file_digest;
-use cognate_analysis::ten_thousandths;
-use cognate_result_file::{FORMAT, Record, columns};
+use cognate_result_file::{Columns, FORMAT, FromRow, Record, columns, row};
 use cognate_storage::maintenance::{RecordedResult, ResultProblem};
 use cognate_storage::verdict::Labels;
 
@@ -29,6 +28,7 @@ mod evidence;
 mod expected;
 mod frames;
 mod likeness;
+mod links;
 mod load;
 mod members;
 mod order;
@@ -50,13 +50,16 @@ mod viewer;
 pub use aligned::AlignmentRow;
 pub use canonical::{ListRow, LongList, json_digest};
 pub use chosen::{Choice, VerdictWanted};
+pub(crate) use clusters::{Member, Parts};
 pub use cognate_analysis::alignment::Alignment;
+pub use cognate_result_file::Ratio;
 pub use documents::DocumentFilter;
 pub(crate) use documents::share_of;
 pub use evidence::*;
 pub use expected::EXACT_PAIRS_MIN;
 pub use frames::FrameSection;
 pub use likeness::RepeatedBytes;
+pub use links::LinkRow;
 pub use load::{LoadRow, NearGroup};
 pub use order::Order;
 pub use pair::{Found, FoundView, Route};
@@ -137,7 +140,7 @@ impl Report {
             has_verdicts: false,
             samples: Vec::new(),
         };
-        report.views = report.collect("SELECT view FROM layer ORDER BY number", |row| row.get(0))?;
+        report.views = report.rows("SELECT view FROM layer ORDER BY number", ())?;
         report.roots = report.root_places()?;
         Ok(report)
     }
@@ -191,53 +194,69 @@ impl Report {
         &self.connection
     }
 
-    fn one<T>(&self, sql: &str, read: impl FnOnce(&Row<'_>) -> rusqlite::Result<T>) -> Result<T, Error> {
-        self.connection.query_row(sql, [], read).map_err(|error| self.failed(error))
-    }
-
-    pub(crate) fn each(&self, sql: &str, mut read: impl FnMut(&Row<'_>) -> rusqlite::Result<()>) -> Result<(), Error> {
-        let mut run = || {
-            let mut statement = self.connection.prepare(sql)?;
-            let mut rows = statement.query([])?;
-            while let Some(row) = rows.next()? {
-                read(row)?;
-            }
-            Ok(())
-        };
-        run().map_err(|error| self.failed(error))
-    }
-
-    fn collect<T>(&self, sql: &str, mut read: impl FnMut(&Row<'_>) -> rusqlite::Result<T>) -> Result<Vec<T>, Error> {
+    /// The rows of a query.
+    pub(crate) fn rows<T: FromRow>(&self, sql: &str, params: impl Params) -> Result<Vec<T>, Error> {
         let mut all = Vec::new();
-        self.each(sql, |row| read(row).map(|row| all.push(row)))?;
+        self.each_row(sql, params, |row| {
+            all.push(row);
+            Ok::<_, Error>(())
+        })?;
         Ok(all)
+    }
+
+    /// The one row of a query that always has one.
+    pub(crate) fn row<T: FromRow>(&self, sql: &str, params: impl Params) -> Result<T, Error> {
+        let row = self.first_row(sql, params)?;
+        row.ok_or_else(|| self.failed(rusqlite::Error::QueryReturnedNoRows))
+    }
+
+    /// The first row of a query, if it has any.
+    pub(crate) fn first_row<T: FromRow>(&self, sql: &str, params: impl Params) -> Result<Option<T>, Error> {
+        let read = || {
+            let mut statement = self.connection.prepare_cached(sql)?;
+            statement.query_row(params, |row| T::from_row(&mut Columns::of(row))).optional()
+        };
+        read().map_err(|error| self.failed(error))
+    }
+
+    /// Hands over the rows of a query, and stops when the taker fails.
+    pub(crate) fn each_row<T: FromRow, E: From<Error>>(
+        &self,
+        sql: &str,
+        params: impl Params,
+        mut each: impl FnMut(T) -> Result<(), E>,
+    ) -> Result<(), E> {
+        let mut statement = self.connection.prepare_cached(sql).map_err(|error| self.failed(error))?;
+        let mut rows = statement.query(params).map_err(|error| self.failed(error))?;
+        while let Some(row) = rows.next().map_err(|error| self.failed(error))? {
+            each(T::from_row(&mut Columns::of(row)).map_err(|error| self.failed(error))?)?;
+        }
+        Ok(())
     }
 
     /// Records of one kind, as the rest of a query for their table `t` says.
     pub(crate) fn records<R: Record>(&self, rest: &str) -> Result<Vec<R>, Error> {
-        self.collect(&format!("SELECT {} FROM {} t {rest}", columns::<R>("t"), R::TABLE), |row| R::from_row(row, 0))
+        self.rows(&select::<R>(rest), ())
     }
 
     /// The one record of a kind.
     pub(crate) fn record<R: Record>(&self) -> Result<R, Error> {
-        self.one(&format!("SELECT {} FROM {} t", columns::<R>("t"), R::TABLE), |row| R::from_row(row, 0))
+        self.row(&select::<R>(""), ())
     }
 
-    /// Hands over what a query's rows come to, and stops when the taker fails.
-    fn each_or<T, E: From<Error>>(
-        &self,
-        sql: &str,
-        mut read: impl FnMut(&Row<'_>) -> rusqlite::Result<Option<T>>,
-        each: &mut impl FnMut(T) -> Result<(), E>,
-    ) -> Result<(), E> {
-        let mut statement = self.connection.prepare(sql).map_err(|error| self.failed(error))?;
-        let mut rows = statement.query([]).map_err(|error| self.failed(error))?;
-        while let Some(row) = rows.next().map_err(|error| self.failed(error))? {
-            if let Some(read) = read(row).map_err(|error| self.failed(error))? {
-                each(read)?;
-            }
-        }
-        Ok(())
+    /// The place of a document as reports show it.
+    pub(crate) fn located(&self, place: &DocumentPlace) -> Result<Located, Error> {
+        let (root, (path, path_escaped)) = (self.root(place.root)?, path_of(&place.path));
+        Ok(Located {
+            message_id_hash: place.message_id_hash.as_ref().map(|hash| hex(hash)),
+            modified: time(place.modified),
+            path,
+            path_escaped,
+            recognised: place.recognised.then_some(true),
+            repository: root.repository.clone(),
+            site: root.site.clone(),
+            size_bytes: None,
+        })
     }
 
     pub(crate) fn failed(&self, source: rusqlite::Error) -> Error {
@@ -245,24 +264,20 @@ impl Report {
     }
 }
 
-/// The column `recognised` of a query, as the field of that name.
-pub(crate) fn is_recognised(row: &Row<'_>) -> rusqlite::Result<Option<bool>> {
-    Ok(Some(row.get("recognised")?).filter(|recognised| *recognised))
+/// The query for records of one kind from their table `t`, with its rest.
+pub(crate) fn select<R: Record>(rest: &str) -> String {
+    format!("SELECT {} FROM {} t {rest}", columns::<R>("t"), R::TABLE)
 }
 
-/// Columns 3 to 8 of the queries that list documents, and `recognised`.
-pub(crate) fn located(row: &Row<'_>) -> rusqlite::Result<Located> {
-    let (path, path_escaped) = path_of(row.get_ref(3)?.as_blob()?);
-    Ok(Located {
-        message_id_hash: row.get_ref(8)?.as_blob_or_null()?.map(hex),
-        modified: time(row.get(4)?),
-        path,
-        path_escaped,
-        recognised: is_recognised(row)?,
-        repository: row.get(6)?,
-        site: row.get(5)?,
-        size_bytes: None,
-    })
+row! {
+    /// The place and age of a document `d`.
+    pub(crate) struct DocumentPlace {
+        root: i64 = "d.root",
+        path: Vec<u8> = "d.path",
+        modified: i64 = "d.modified",
+        message_id_hash: Option<[u8; 16]> = "d.message_id_hash",
+        recognised: bool = "d.recognised",
+    }
 }
 
 pub(crate) fn path_of(bytes: &[u8]) -> (String, Option<bool>) {

@@ -1,6 +1,6 @@
 //! Writes the clusters: those that share most first, each with its links and families.
 
-use cognate_result_file::{Cluster as ClusterRecord, Family, FamilyMember, Insert, Link};
+use cognate_result_file::{Cluster as ClusterRecord, Family, FamilyMember, Insert, Link, Ratio};
 use cognate_similarity::{Cluster, Shape};
 
 use super::group::{Group, Places};
@@ -11,8 +11,6 @@ use crate::fine::outside_of;
 use crate::freeze::FrozenSet;
 use crate::layer_result::LayerResult;
 use crate::measure::Measures;
-use crate::ratio::Fraction;
-use crate::ratio::ten_thousandths;
 
 impl Writer {
     pub(super) fn clusters(
@@ -76,7 +74,7 @@ impl Writer {
                     cluster: number,
                     number: place,
                     representative: part.content(family.representative),
-                    min_resemblance: ten_thousandths(family.min_resemblance.shared, family.min_resemblance.union),
+                    min_resemblance: Ratio::of(family.min_resemblance.shared, family.min_resemblance.union),
                     over_representative_only: family.over_representative_only,
                 })?;
                 for member in &family.members {
@@ -116,9 +114,9 @@ fn write_links(
         let precision = findings.measures.precision(&measured);
         let outside = outside_of(outside, link.a.0, link.b.0);
         let (a, b, measured) = directed(&findings.copies, link, measured);
-        let contained = measured.contained.map(|both| both.map(Fraction::rounded));
+        let contained = measured.contained.map(|both| both.map(|share| Ratio(share.rounded())));
         // A measure that the method does not have is less than any other.
-        strength.max_resemblance = strength.max_resemblance.max(Some(measured.resemblance.rounded()));
+        strength.max_resemblance = strength.max_resemblance.max(Some(Ratio(measured.resemblance.rounded())));
         strength.max_containment = strength.max_containment.max(contained.map(|[a_in_b, b_in_a]| a_in_b.max(b_in_a)));
         strength.shared_bytes = strength.shared_bytes.max(measured.shared_bytes[0]);
         insert.add(&Link {
@@ -127,13 +125,13 @@ fn write_links(
             b: part.content(b),
             shared_bytes: measured.shared_bytes[0],
             relation: relation_name(measured.relation).into(),
-            resemblance: Some(measured.resemblance.rounded()),
+            resemblance: Some(Ratio(measured.resemblance.rounded())),
             a_in_b: contained.map(|[a_in_b, _]| a_in_b),
             b_in_a: contained.map(|[_, b_in_a]| b_in_a),
             estimated: measured.estimate.is_some(),
-            low: precision.map(|precision| precision.interval[0]),
-            high: precision.map(|precision| precision.interval[1]),
-            within_tenth: precision.map(|precision| precision.within_tenth),
+            low: precision.map(|precision| Ratio(precision.interval[0])),
+            high: precision.map(|precision| Ratio(precision.interval[1])),
+            within_tenth: precision.map(|precision| Ratio(precision.within_tenth)),
             outside_bytes: outside.map(|outside| outside.shared_bytes),
             on_frame: outside.is_some_and(|outside| outside.rests_on_frame),
         })?;
@@ -144,8 +142,8 @@ fn write_links(
 /// The links of a cluster, summed up.
 #[derive(Default)]
 struct Strength {
-    max_resemblance: Option<i64>,
-    max_containment: Option<i64>,
+    max_resemblance: Option<Ratio>,
+    max_containment: Option<Ratio>,
     shared_bytes: u64,
 }
 
@@ -193,16 +191,16 @@ impl<'a> ClusterOrder<'a> {
     }
 }
 
-/// The least and the mean resemblance over the links of a cluster, in ten-thousandths.
+/// The least and the mean resemblance over the links of a cluster.
 struct Resemblances {
-    min: i64,
-    mean: i64,
+    min: Ratio,
+    mean: Ratio,
 }
 
 impl Resemblances {
     fn of(cluster: &Cluster, frozen: &FrozenSet, measures: &Measures) -> Resemblances {
         if cluster.links_omitted() > 0 {
-            let min = ten_thousandths(cluster.min_resemblance.shared, cluster.min_resemblance.union);
+            let min = Ratio::of(cluster.min_resemblance.shared, cluster.min_resemblance.union);
             return Resemblances { min, mean: rounded(cluster.mean_resemblance()) };
         }
         let of_link = |link| measures.resemblance(&frozen.contents, link);
@@ -210,15 +208,15 @@ impl Resemblances {
         // Summed in the order of the links, which is fixed: the same bytes give the same mean.
         let sum: f64 = cluster.links.iter().map(|link| of_link(link).to_f64()).sum();
         let mean = rounded(sum / cluster.links.len() as f64);
-        Resemblances { min: min.map_or(0, |min| ten_thousandths(min.shared, min.union)), mean }
+        Resemblances { min: min.map_or(Ratio(0), |min| Ratio::of(min.shared, min.union)), mean }
     }
 }
 
 /// A mean of ratios in ten-thousandths; less than all is never rounded to all.
 #[expect(clippy::cast_possible_truncation, reason = "a mean of ratios is 0 to 1")]
-fn rounded(mean: f64) -> i64 {
+fn rounded(mean: f64) -> Ratio {
     let rounded = (mean * 10_000.0).round() as i64;
-    if mean < 1.0 { rounded.min(9_999) } else { rounded }
+    Ratio(if mean < 1.0 { rounded.min(9_999) } else { rounded })
 }
 
 /// The name of a cluster: the digest of its smallest member's digest, so that it stays while that member does.

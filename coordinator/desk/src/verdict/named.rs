@@ -83,19 +83,19 @@ impl Verdicts {
         match key.0[0] {
             CLUSTER => Ok(browse.cluster_called(&subject.view, &subject.id)?.map(|cluster| SubjectName {
                 kind: "cluster",
+                more: cluster.documents.saturating_sub(1),
                 site: cluster.site,
                 repository: cluster.repository,
                 path: cluster.path,
-                more: cluster.documents.saturating_sub(1),
                 sites: cluster.sites,
                 page: format!("clusters/{}/{}", cluster.view, cluster.id),
             })),
             IDENTICAL => Ok(browse.set_called(&subject.id)?.map(|set| SubjectName {
                 kind: "identical set",
+                more: set.documents.saturating_sub(1),
                 site: set.site,
                 repository: set.repository,
                 path: set.path,
-                more: set.documents.saturating_sub(1),
                 sites: set.sites,
                 page: format!("identical/{}", set.id),
             })),

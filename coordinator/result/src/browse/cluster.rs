@@ -3,12 +3,11 @@
 use std::collections::HashMap;
 
 use cognate_analysis::disjoint_sets::DisjointSets;
-use cognate_result_file::{Family, Link, Record as _, columns, reversed};
 use rusqlite::params;
 
 use super::{Browse, ClusterRow, Page, Window};
 use crate::error::Error;
-use crate::report::{Ratio, hex, path_of, time};
+use crate::report::{DocumentPlace, FamilyRow, LinkRow, Member, Parts, Ratio, Report, hex};
 
 /// The most places of a member's documents that are shown.
 const PLACES_MAX: i64 = 100;
@@ -27,7 +26,7 @@ pub struct ClusterPage {
     /// A page of the members, in the order of their first documents.
     pub members: Page<MemberRow>,
     /// The strongest links.
-    pub links: Vec<LinkView>,
+    pub links: Vec<LinkRow>,
     /// Number of links that the result lists.
     pub links_listed: u64,
     /// Number of those that have at least the threshold's resemblance.
@@ -38,7 +37,7 @@ pub struct ClusterPage {
     /// Number of members that have no link at the threshold.
     pub alone: usize,
     /// The members of each family, the representative first.
-    pub families: Vec<FamilyView>,
+    pub families: Vec<FamilyRow>,
 }
 
 /// A member of a cluster: a content, shown as its first document.
@@ -46,15 +45,10 @@ pub struct ClusterPage {
 pub struct MemberRow {
     /// Its place among the members, from 0.
     pub place: usize,
-    /// Its number in the result.
-    #[serde(skip)]
-    pub content: i64,
     /// The digest of its content.
     pub digest: String,
     /// Its size.
     pub size_bytes: u64,
-    /// Its size less templates.
-    pub payload_bytes: u64,
     /// All documents that have it, at most a hundred.
     pub documents: Vec<Place>,
     /// Number of documents.
@@ -98,18 +92,16 @@ impl Place {
         format!("{}/{}/{}", self.site, self.repository, self.path)
     }
 
-    /// From the columns site, repository, path, modified and recognised.
-    pub(super) fn read(row: &rusqlite::Row<'_>) -> rusqlite::Result<Place> {
-        let bytes: Vec<u8> = row.get(2)?;
-        let (path, escaped) = path_of(&bytes);
+    pub(super) fn of(report: &Report, place: DocumentPlace) -> Result<Place, Error> {
+        let located = report.located(&place)?;
         Ok(Place {
-            site: row.get(0)?,
-            repository: row.get(1)?,
-            path,
-            bytes,
-            path_escaped: escaped.is_some(),
-            modified: time(row.get(3)?),
-            recognised: row.get(4)?,
+            site: located.site,
+            repository: located.repository,
+            path: located.path,
+            bytes: place.path,
+            path_escaped: located.path_escaped.is_some(),
+            modified: located.modified,
+            recognised: place.recognised,
         })
     }
 }
@@ -129,44 +121,6 @@ pub struct ToPivot {
     pub relation: String,
 }
 
-/// A link.
-#[derive(Clone, Debug, serde::Serialize)]
-pub struct LinkView {
-    /// The place of the first.
-    pub a: usize,
-    /// The place of the second.
-    pub b: usize,
-    /// Bytes that both have.
-    pub shared_bytes: u64,
-    /// Shared bytes by bytes of both.
-    pub resemblance: Option<Ratio>,
-    /// Share of the first that is also in the second.
-    pub a_in_b: Option<Ratio>,
-    /// Share of the second that is also in the first.
-    pub b_in_a: Option<Ratio>,
-    /// Relation of the first to the second.
-    pub relation: String,
-    /// True if the measures are estimates.
-    pub estimated: bool,
-    /// The interval that holds the true resemblance in 95 of 100 cases, where it is one of a sample.
-    pub interval: Option<(Ratio, Ratio)>,
-    /// Of an estimate: the probability that one from such a sample is within a tenth of such a resemblance.
-    pub within_tenth: Option<Ratio>,
-    /// Bytes that both have outside of frames; nothing if no frame is part of the link.
-    pub outside_bytes: Option<u64>,
-    /// True if it would be no link without its frames.
-    pub rests_on_frame: bool,
-}
-
-/// Members that are close to one of them.
-#[derive(Clone, Debug, serde::Serialize)]
-pub struct FamilyView {
-    /// The places of the members.
-    pub members: Vec<usize>,
-    /// The least resemblance between two of them.
-    pub min_resemblance: Ratio,
-}
-
 /// Options of the view of a cluster.
 #[derive(Clone, Debug, Default)]
 pub struct ClusterQuery {
@@ -178,14 +132,6 @@ pub struct ClusterQuery {
     pub window: Window,
 }
 
-/// The contents of a cluster in their order, with what ratios are made of.
-struct Members {
-    contents: Vec<i64>,
-    places: HashMap<i64, usize>,
-    payload_bytes: Vec<u64>,
-    digests: Vec<Vec<u8>>,
-}
-
 impl Browse {
     /// A cluster by its number; nothing: there is none.
     ///
@@ -193,35 +139,32 @@ impl Browse {
     /// Fails if the result cannot be read.
     pub fn cluster(&self, number: i64, query: &ClusterQuery) -> Result<Option<ClusterPage>, Error> {
         let Some(cluster) = self.cluster_numbered(number)? else { return Ok(None) };
-        let members = self.members_in_order(number)?;
-        let representative = self
-            .one("SELECT representative FROM cluster WHERE id = ?", [number], |row| row.get::<_, i64>(0))?
-            .and_then(|content| members.places.get(&content).copied())
-            .unwrap_or(0);
+        let Parts { members, mut links, mut families } = self.report.parts(number)?;
+        let representative = members.place(cluster.representative).unwrap_or(0);
         let asked = query.pivot.as_deref();
         let pivot = asked
-            .and_then(|digest| members.digests.iter().position(|known| hex(known) == digest))
+            .and_then(|digest| members.all.iter().position(|member| hex(&member.digest) == digest))
             .unwrap_or(representative);
-        let mut links = self.links_of(number, &members)?;
         let to_pivot = to_pivot(&links, pivot);
-        let families = self.families_of(number, &members)?;
-        let family_of: HashMap<usize, usize> = families
-            .iter()
-            .enumerate()
-            .flat_map(|(family, view)| view.members.iter().map(move |member| (*member, family)))
-            .collect();
+        // The representative first.
+        for family in &mut families {
+            let first = family.representative;
+            family.members.sort_by_key(|place| (*place != first, *place));
+        }
+        let of_family = |(family, row): (usize, &FamilyRow)| {
+            row.members.iter().map(move |member| (*member, family)).collect::<Vec<_>>()
+        };
+        let family_of: HashMap<usize, usize> = families.iter().enumerate().flat_map(of_family).collect();
         let row = |place: usize| -> Result<MemberRow, Error> {
-            let mut row = self.member(&members, place)?;
-            row.family = family_of.get(&place).copied();
-            row.to_pivot = to_pivot.get(&place).cloned();
-            Ok(row)
+            let family = family_of.get(&place).copied();
+            self.member(place, &members.all[place], family, to_pivot.get(&place).cloned())
         };
         let offset = usize::try_from(query.window.offset()).unwrap_or(usize::MAX);
         let count = usize::try_from(query.window.rows()).unwrap_or(usize::MAX);
-        let shown = (0..members.contents.len()).skip(offset).take(count);
+        let shown = (0..members.all.len()).skip(offset).take(count);
         let rows = shown.map(row).collect::<Result<Vec<_>, _>>()?;
-        let remains = |link: &&LinkView| link.resemblance.is_none_or(|resemblance| resemblance.0 >= query.threshold);
-        let (parts, alone) = parts(members.contents.len(), links.iter().filter(remains));
+        let remains = |link: &&LinkRow| link.resemblance.is_none_or(|resemblance| resemblance.0 >= query.threshold);
+        let (parts, alone) = parts(members.all.len(), links.iter().filter(remains));
         let (links_listed, links_kept) = (links.len() as u64, links.iter().filter(remains).count() as u64);
         links.sort_by_key(|link| (std::cmp::Reverse((link.resemblance, link.shared_bytes)), link.a, link.b));
         links.truncate(LINKS_MAX);
@@ -229,7 +172,7 @@ impl Browse {
             cluster,
             pivot: row(pivot)?,
             pivot_is_representative: pivot == representative,
-            members: Page { rows, total: members.contents.len() as u64 },
+            members: Page { rows, total: members.all.len() as u64 },
             links,
             links_listed,
             links_kept,
@@ -239,115 +182,45 @@ impl Browse {
         }))
     }
 
-    /// The contents of a cluster, in the order of their first documents.
-    fn members_in_order(&self, number: i64) -> Result<Members, Error> {
-        let by = self.report.by_document();
+    fn member(
+        &self,
+        place: usize,
+        Member { content, digest, document }: &Member,
+        family: Option<usize>,
+        to_pivot: Option<ToPivot>,
+    ) -> Result<MemberRow, Error> {
         let sql = format!(
-            "SELECT c.id, c.payload_bytes, c.digest FROM content c JOIN document d ON d.content = c.id
-                    JOIN root r ON r.id = d.root
-             WHERE c.cluster = ? ORDER BY {by}"
+            "SELECT {} FROM document d JOIN root r ON r.id = d.root WHERE d.content = ? ORDER BY {} LIMIT ?",
+            DocumentPlace::select(),
+            self.report.by_document()
         );
-        let mut members = Members { contents: vec![], places: HashMap::new(), payload_bytes: vec![], digests: vec![] };
-        let rows = self.collect(&sql, [number], |row| {
-            Ok((row.get::<_, i64>(0)?, row.get::<_, u64>(1)?, row.get::<_, Vec<u8>>(2)?))
-        })?;
-        for (content, payload_bytes, digest) in rows {
-            let place = members.contents.len();
-            if *members.places.entry(content).or_insert(place) != place {
-                continue;
-            }
-            members.contents.push(content);
-            members.payload_bytes.push(payload_bytes);
-            members.digests.push(digest);
-        }
-        Ok(members)
-    }
-
-    fn links_of(&self, number: i64, members: &Members) -> Result<Vec<LinkView>, Error> {
-        let sql = format!("SELECT {} FROM link l WHERE l.cluster = ?", columns::<Link>("l"));
-        let links = self.collect(&sql, [number], |row| Link::from_row(row, 0))?;
-        let view = |link: Link| {
-            let ([a, b], link) = link.placed(|content| members.places.get(&content).copied())?;
-            Some(LinkView {
-                a,
-                b,
-                shared_bytes: link.shared_bytes,
-                resemblance: link.resemblance.map(Ratio),
-                a_in_b: link.a_in_b.map(Ratio),
-                b_in_a: link.b_in_a.map(Ratio),
-                relation: link.relation.into_owned(),
-                estimated: link.estimated,
-                interval: link.low.map(Ratio).zip(link.high.map(Ratio)),
-                outside_bytes: link.outside_bytes,
-                rests_on_frame: link.on_frame,
-                within_tenth: link.within_tenth.map(Ratio),
-            })
-        };
-        Ok(links.into_iter().filter_map(view).collect())
-    }
-
-    fn families_of(&self, number: i64, members: &Members) -> Result<Vec<FamilyView>, Error> {
-        let sql = format!("SELECT {} FROM family f WHERE f.cluster = ? ORDER BY f.number", columns::<Family>("f"));
-        let families = self.collect(&sql, [number], |row| Family::from_row(row, 0))?;
-        let mut views = Vec::new();
-        for family in families {
-            let sql = "SELECT content FROM family_member WHERE cluster = ? AND number = ?";
-            let contents = self.collect(sql, params![number, family.number], |row| row.get::<_, i64>(0))?;
-            let mut places: Vec<usize> =
-                contents.iter().filter_map(|content| members.places.get(content).copied()).collect();
-            let first = members.places.get(&family.representative).copied();
-            places.sort_by_key(|place| (Some(*place) != first, *place));
-            views.push(FamilyView { members: places, min_resemblance: Ratio(family.min_resemblance) });
-        }
-        Ok(views)
-    }
-
-    fn member(&self, members: &Members, place: usize) -> Result<MemberRow, Error> {
-        let content = members.contents[place];
-        let by = self.report.by_document();
-        let sql = format!(
-            "SELECT r.site, r.repository, d.path, d.modified, d.recognised FROM document d JOIN root r ON r.id = d.root
-             WHERE d.content = ? ORDER BY {by} LIMIT ?"
-        );
-        let documents = self.collect(&sql, params![content, PLACES_MAX], Place::read)?;
-        let sql = "SELECT DISTINCT r.site FROM document d JOIN root r ON r.id = d.root WHERE d.content = ? ORDER BY 1";
-        let mut sites = self.collect(sql, [content], |row| row.get(0))?;
+        let documents = self.report.rows(&sql, params![content, PLACES_MAX])?.into_iter();
+        let mut sites = document.sites.clone();
         self.report.sort_sites(&mut sites);
-        let sql = "SELECT size_bytes, documents FROM content WHERE id = ?";
-        let (size_bytes, copies) = self.one(sql, [content], |row| Ok((row.get(0)?, row.get(1)?)))?.unwrap_or_default();
         Ok(MemberRow {
             place,
-            content,
-            digest: hex(&members.digests[place]),
-            size_bytes,
-            payload_bytes: members.payload_bytes[place],
-            documents,
-            copies,
+            digest: hex(digest),
+            size_bytes: document.size_bytes,
+            documents: documents.map(|place| Place::of(&self.report, place)).collect::<Result<_, _>>()?,
+            copies: document.copies,
             sites,
-            family: None,
-            to_pivot: None,
+            family,
+            to_pivot,
         })
     }
 }
 
-fn to_pivot(links: &[LinkView], pivot: usize) -> HashMap<usize, ToPivot> {
-    let mut all = HashMap::new();
-    for link in links {
-        let (member, in_pivot, pivot_in, relation) = if link.a == pivot {
-            (link.b, link.b_in_a, link.a_in_b, reversed(&link.relation).to_owned())
-        } else if link.b == pivot {
-            (link.a, link.a_in_b, link.b_in_a, link.relation.clone())
-        } else {
-            continue;
-        };
-        let LinkView { shared_bytes, resemblance, .. } = *link;
-        all.insert(member, ToPivot { shared_bytes, resemblance, in_pivot, pivot_in, relation });
-    }
-    all
+fn to_pivot(links: &[LinkRow], pivot: usize) -> HashMap<usize, ToPivot> {
+    let from_pivot = links.iter().filter_map(|link| link.clone().from(pivot));
+    let to_pivot = from_pivot.map(LinkRow::turned).map(|link| {
+        let LinkRow { shared_bytes, resemblance, a_in_b: in_pivot, b_in_a: pivot_in, relation, .. } = link;
+        (link.a, ToPivot { shared_bytes, resemblance, in_pivot, pivot_in, relation })
+    });
+    to_pivot.collect()
 }
 
 /// The parts that these links join, largest first, and the number of members that are alone.
-fn parts<'a>(members: usize, links: impl Iterator<Item = &'a LinkView>) -> (Vec<Vec<usize>>, usize) {
+fn parts<'a>(members: usize, links: impl Iterator<Item = &'a LinkRow>) -> (Vec<Vec<usize>>, usize) {
     let number = |member: usize| u32::try_from(member).expect("fewer than 2^32 members");
     let mut sets = DisjointSets::apart(members);
     links.for_each(|link| sets.join(number(link.a), number(link.b)));
@@ -367,7 +240,7 @@ mod tests {
 
     #[test]
     fn a_chain_falls_apart_where_its_links_are_weak() {
-        let link = |a, b, resemblance| LinkView {
+        let link = |a, b, resemblance| LinkRow {
             a,
             b,
             shared_bytes: 1,
@@ -375,11 +248,11 @@ mod tests {
             a_in_b: None,
             b_in_a: None,
             relation: "shares".to_owned(),
-            estimated: false,
+            estimated: None,
             interval: None,
             within_tenth: None,
             outside_bytes: None,
-            rests_on_frame: false,
+            rests_on_frame: None,
         };
         let links = [link(0, 1, 9000), link(1, 2, 3000), link(2, 3, 9500), link(3, 4, 2000)];
         let at = |threshold| parts(5, links.iter().filter(move |link| link.resemblance >= Some(Ratio(threshold))));

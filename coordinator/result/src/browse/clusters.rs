@@ -1,59 +1,31 @@
 //! Pages of clusters.
 
-use cognate_result_file::{Cluster, Record as _, columns};
+use std::ops::Deref;
+
+use cognate_result_file::{Cluster, columns};
 use rusqlite::types::Value;
-use rusqlite::{Row, params_from_iter};
+use rusqlite::{Params, params_from_iter};
 
 use super::condition::Condition;
 use super::documents::Pattern;
 use super::filter::{Change, ClusterFilter, Sort, VIEW, begins};
 use super::{Browse, Page, VerdictWanted, Window};
 use crate::error::Error;
-use crate::report::{Ratio, path_of, time};
+use crate::report::{path_of, time};
 use cognate_storage::verdict;
 
-/// A cluster as a list shows it.
-#[derive(Clone, Debug, serde::Serialize)]
+/// A cluster as a list shows it: what its record says, in words where people read it.
+#[derive(Clone, Debug, Default)]
 pub struct ClusterRow {
+    record: Cluster,
     /// Its number in the result.
-    #[serde(skip)]
     pub number: i64,
     /// Its id: the same in later scans.
     pub id: String,
-    /// The digest of its members.
-    pub members_digest: String,
     /// `raw` or `text`.
     pub view: String,
-    /// `pair`, `archive` or `group`.
-    pub relation: String,
-    /// Bytes of its contents, each counted once.
-    pub total_bytes: u64,
-    /// Contents.
-    pub members: u64,
-    /// Documents, every copy counted.
-    pub documents: u64,
-    /// Their sites.
+    /// The sites of its documents.
     pub sites: Vec<String>,
-    /// Links.
-    pub links: u64,
-    /// The least resemblance over the links.
-    pub min_resemblance: Option<Ratio>,
-    /// The mean.
-    pub mean_resemblance: Option<Ratio>,
-    /// The greatest.
-    pub max_resemblance: Option<Ratio>,
-    /// The greatest containment over the links.
-    pub max_containment: Option<Ratio>,
-    /// Bytes that the strongest link shares.
-    pub shared_bytes: u64,
-    /// Bytes of the strongest links that join all members without a circle.
-    pub joined_bytes: u64,
-    /// Of the links of `joined_bytes`, those that rest on a frame.
-    pub frame_links: u64,
-    /// True if these are at least half of them.
-    pub rests_on_frame: bool,
-    /// In copies beyond the first, and `joined_bytes`.
-    pub redundant_bytes: u64,
     /// Time of modification of the document that was modified first.
     pub first_modified: String,
     /// And last.
@@ -64,22 +36,36 @@ pub struct ClusterRow {
     pub repository: String,
     /// Its path.
     pub path: String,
-    /// True if the path is percent-escaped.
-    pub path_escaped: bool,
     /// Path of a document of another member: of a pair, the other one.
     pub second_path: Option<String>,
 }
 
+impl Deref for ClusterRow {
+    type Target = Cluster;
+
+    fn deref(&self) -> &Cluster {
+        &self.record
+    }
+}
+
+impl ClusterRow {
+    /// A record whose places are not shown.
+    pub fn of(record: Cluster) -> ClusterRow {
+        ClusterRow {
+            number: record.id,
+            id: record.name.clone(),
+            first_modified: time(record.first_modified),
+            last_modified: time(record.last_modified),
+            path: path_of(&record.path).0,
+            second_path: record.second_path.as_deref().map(|path| path_of(path).0),
+            record,
+            ..ClusterRow::default()
+        }
+    }
+}
+
 /// In place of a tag or a person: without one.
 const NONE: &str = "none";
-
-/// The clusters `k`, as [`Browse::cluster_row`] reads them.
-fn listed() -> String {
-    let columns = columns::<Cluster>("k");
-    format!(
-        "SELECT {columns}, l.view, r.site, r.repository FROM cluster k JOIN root r ON r.id = k.root JOIN layer l ON l.number = k.layer"
-    )
-}
 
 impl Browse {
     /// A page of the clusters that a filter lets through.
@@ -91,15 +77,14 @@ impl Browse {
         let total = self.count(&condition)?;
         let order = order(sort, sort.is_descending());
         let sql = format!(
-            "{} WHERE k.id IN
+            "WHERE k.id IN
                (SELECT k.id FROM cluster k WHERE {} ORDER BY {order} LIMIT {} OFFSET {})
              ORDER BY {order}",
-            listed(),
             condition.sql,
             window.rows(),
             window.offset(),
         );
-        let rows = self.collect(&sql, params_from_iter(condition.values), |row| self.cluster_row(row))?;
+        let rows = self.cluster_rows(&sql, params_from_iter(condition.values))?;
         Ok(Page { rows, total })
     }
 
@@ -110,7 +95,7 @@ impl Browse {
     pub fn cluster_numbers(&self, filter: &ClusterFilter) -> Result<Vec<i64>, Error> {
         let condition = self.condition(filter)?;
         let sql = format!("SELECT k.id FROM cluster k WHERE {} ORDER BY k.id", condition.sql);
-        self.collect(&sql, params_from_iter(condition.values), |row| row.get(0))
+        self.report.rows(&sql, params_from_iter(condition.values))
     }
 
     /// The clusters before and after one in a filtered and sorted list.
@@ -134,12 +119,11 @@ impl Browse {
             let by = if descending { "DESC" } else { "ASC" };
             let here = format!("(SELECT {expression} FROM cluster k WHERE k.id = {number})");
             let sql = format!(
-                "{} WHERE {} AND ({expression} {than} {here} OR ({expression} = {here} AND k.id {number_than} {number}))
+                "WHERE {} AND ({expression} {than} {here} OR ({expression} = {here} AND k.id {number_than} {number}))
                  ORDER BY {expression} {by}, k.id {by_number} LIMIT 1",
-                listed(),
                 condition.sql
             );
-            self.one(&sql, params_from_iter(condition.values.clone()), |row| self.cluster_row(row))
+            Ok(self.cluster_rows(&sql, params_from_iter(&condition.values))?.pop())
         };
         Ok((neighbour(false)?, neighbour(true)?))
     }
@@ -149,8 +133,7 @@ impl Browse {
     /// # Errors
     /// Fails if the files cannot be read.
     pub fn cluster_called(&self, view: &str, id: &str) -> Result<Option<ClusterRow>, Error> {
-        let sql = format!("{} WHERE k.name = ? AND {VIEW} = ?", listed());
-        self.one(&sql, [id, view], |row| self.cluster_row(row))
+        Ok(self.cluster_rows(&format!("WHERE k.name = ? AND {VIEW} = ?"), [id, view])?.pop())
     }
 
     /// The one cluster whose id begins so, under this view or whichever has it.
@@ -163,11 +146,9 @@ impl Browse {
         if beginning.is_empty() || beginning.len() > 32 || !beginning.bytes().all(|byte| byte.is_ascii_hexdigit()) {
             return Err(Error::Invalid(format!("`{shown}` is no id of a cluster: it has up to 32 hexadecimal digits")));
         }
-        let sql = format!(
-            "{} WHERE k.name >= ?1 AND k.name < ?1 || 'g' AND (?2 = '' OR {VIEW} = ?2) ORDER BY k.id LIMIT 2",
-            listed()
-        );
-        let mut found = self.collect(&sql, [beginning.as_str(), view], |row| self.cluster_row(row))?;
+        let rest =
+            format!("WHERE k.name >= ?1 AND k.name < ?1 || 'g' AND (?2 = '' OR {VIEW} = ?2) ORDER BY k.id LIMIT 2");
+        let mut found = self.cluster_rows(&rest, [beginning.as_str(), view])?;
         match (found.pop(), found.pop()) {
             (Some(cluster), None) => Ok(cluster),
             (None, _) => Err(Error::Unknown(format!("the scan has no cluster `{shown}`"))),
@@ -179,8 +160,7 @@ impl Browse {
 
     /// The cluster of this row number of the browse index, where there is one.
     pub fn cluster_numbered(&self, number: i64) -> Result<Option<ClusterRow>, Error> {
-        let sql = format!("{} WHERE k.id = ?", listed());
-        self.one(&sql, [number], |row| self.cluster_row(row))
+        Ok(self.cluster_rows("WHERE k.id = ?", [number])?.pop())
     }
 
     /// Number of the clusters that a filter lets through.
@@ -193,13 +173,13 @@ impl Browse {
 
     fn count(&self, condition: &Condition) -> Result<u64, Error> {
         let sql = format!("SELECT count(*) FROM cluster k WHERE {}", condition.sql);
-        Ok(self.one(&sql, params_from_iter(condition.values.iter()), |row| row.get(0))?.unwrap_or(0))
+        self.report.row(&sql, params_from_iter(condition.values.iter()))
     }
 
     pub(super) fn condition(&self, filter: &ClusterFilter) -> Result<Condition, Error> {
         let mut condition = Condition::new();
         for site in &filter.sites {
-            self.at_site(&mut condition, site)?;
+            self.at_site(&mut condition, "k.sites", site)?;
         }
         if filter.across {
             condition.and("k.crosses", None);
@@ -262,12 +242,12 @@ impl Browse {
         Ok(condition)
     }
 
-    pub(super) fn at_site(&self, condition: &mut Condition, site: &str) -> Result<(), Error> {
+    pub(super) fn at_site(&self, condition: &mut Condition, sites: &str, site: &str) -> Result<(), Error> {
         let number = self.numbered.iter().position(|known| known == site).ok_or_else(|| {
             let site = cognate_proto::name::one_line(site);
             Error::Invalid(format!("`site`: the scan has no site `{site}`"))
         })?;
-        condition.and("instr(k.sites, ?) > 0", Some(Value::Text(format!(",{number},"))));
+        condition.and(&format!("instr({sites}, ?) > 0"), Some(Value::Text(format!(",{number},"))));
         Ok(())
     }
 
@@ -298,37 +278,18 @@ impl Browse {
         connection.execute("ATTACH ? AS earlier", [path]).map(drop).map_err(|error| self.failed(error))
     }
 
-    fn cluster_row(&self, row: &Row<'_>) -> rusqlite::Result<ClusterRow> {
-        let cluster = Cluster::from_row(row, 0)?;
-        let (path, escaped) = path_of(&cluster.path);
-        Ok(ClusterRow {
-            number: cluster.id,
-            id: cluster.name,
-            members_digest: cluster.members_digest,
-            view: row.get(Cluster::WIDTH)?,
-            relation: cluster.relation.into_owned(),
-            total_bytes: cluster.total_bytes,
-            members: cluster.members,
-            documents: cluster.documents,
-            sites: self.site_names(&cluster.sites),
-            links: cluster.links,
-            min_resemblance: Some(Ratio(cluster.min_resemblance)),
-            mean_resemblance: Some(Ratio(cluster.mean_resemblance)),
-            max_resemblance: cluster.max_resemblance.map(Ratio),
-            max_containment: cluster.max_containment.map(Ratio),
-            shared_bytes: cluster.shared_bytes,
-            joined_bytes: cluster.joined_bytes,
-            frame_links: cluster.frame_links,
-            rests_on_frame: cluster.on_frame,
-            redundant_bytes: cluster.redundant_bytes,
-            first_modified: time(cluster.first_modified),
-            last_modified: time(cluster.last_modified),
-            site: row.get(Cluster::WIDTH + 1)?,
-            repository: row.get(Cluster::WIDTH + 2)?,
-            path,
-            path_escaped: escaped.is_some(),
-            second_path: cluster.second_path.map(|path| path_of(&path).0),
-        })
+    /// The clusters `k` that the rest of a query selects.
+    fn cluster_rows(&self, rest: &str, params: impl Params) -> Result<Vec<ClusterRow>, Error> {
+        let sql = format!(
+            "SELECT {}, l.view FROM cluster k JOIN layer l ON l.number = k.layer {rest}",
+            columns::<Cluster>("k")
+        );
+        let row = |(record, view): (Cluster, String)| {
+            let (root, sites) = (self.report.root(record.root)?, self.site_names(&record.sites));
+            let (site, repository) = (root.site.clone(), root.repository.clone());
+            Ok(ClusterRow { view, sites, site, repository, ..ClusterRow::of(record) })
+        };
+        self.report.rows(&sql, params)?.into_iter().map(row).collect()
     }
 }
 

@@ -2,6 +2,7 @@
 
 use std::cmp::Reverse;
 
+use cognate_result_file::row;
 use memchr::memmem::Finder;
 use rusqlite::functions::FunctionFlags;
 use rusqlite::params_from_iter;
@@ -10,9 +11,9 @@ use rusqlite::types::Value;
 use super::condition::Condition;
 use super::filter::{begins, day, size};
 use super::query::Pairs;
-use super::{Browse, Page, Window};
+use super::{Browse, Page, Place, Window};
 use crate::error::Error;
-use crate::report::{Ratio, hex, path_of, share_of, time};
+use crate::report::{DocumentPlace, Ratio, hex, path_of, share_of};
 
 const STATUSES: [&str; 6] = ["identical", "near", "contains", "contained", "shares", "unique"];
 
@@ -140,22 +141,14 @@ impl DocumentQuery {
 }
 
 /// A document as a list shows it.
-#[derive(Clone, Debug, serde::Serialize)]
+#[derive(Clone, Debug)]
 pub struct DocumentRow {
     /// Its row in the result.
     pub row: u32,
-    /// Its site.
-    pub site: String,
-    /// Its repository.
-    pub repository: String,
-    /// Its path.
-    pub path: String,
-    /// True if the path is percent-escaped.
-    pub path_escaped: bool,
+    /// Its place and age.
+    pub place: Place,
     /// Its size.
     pub size_bytes: u64,
-    /// Time of the last modification.
-    pub modified: String,
     /// Status over all views.
     pub status: String,
     /// The digest of its content.
@@ -166,8 +159,6 @@ pub struct DocumentRow {
     pub partner: Option<(String, u64, String, String, String)>,
     /// The share of the document that this one has.
     pub partner_share: Option<Ratio>,
-    /// True if some of its text was recognised in pictures of pages.
-    pub recognised: bool,
 }
 
 impl Browse {
@@ -189,15 +180,14 @@ impl Browse {
         let (mut ids, mut total) = (Vec::new(), 0);
         for range in self.report.document_ranges()? {
             let sql = format!("SELECT count(*) FROM document d WHERE {range} AND {}", condition.sql);
-            let count: u64 = self.one(&sql, params_from_iter(condition.values.iter()), |row| row.get(0))?.unwrap_or(0);
+            let count: u64 = self.report.row(&sql, params_from_iter(condition.values.iter()))?;
             let (rows, offset) = (window.rows() - ids.len() as u64, window.offset().saturating_sub(total));
             if rows > 0 && offset < count {
                 let sql = format!(
                     "SELECT d.id FROM document d WHERE {range} AND {} ORDER BY d.id LIMIT {rows} OFFSET {offset}",
                     condition.sql
                 );
-                let of_range = self.collect(&sql, params_from_iter(condition.values.iter()), |row| row.get(0))?;
-                ids.extend::<Vec<u32>>(of_range);
+                ids.extend(self.report.rows::<u32>(&sql, params_from_iter(condition.values.iter()))?);
             }
             total += count;
         }
@@ -207,8 +197,8 @@ impl Browse {
     /// `SQLite` sorts all rows before those of a page; here only the page is sorted.
     fn largest_documents(&self, condition: &Condition, window: Window) -> Result<(Vec<u32>, u64), Error> {
         let sql = format!("SELECT d.size_bytes, d.id FROM document d WHERE {}", condition.sql);
-        let read = |row: &rusqlite::Row<'_>| Ok((Reverse(row.get::<_, u64>(0)?), row.get::<_, u32>(1)?));
-        let mut sizes = self.collect(&sql, params_from_iter(condition.values.iter()), read)?;
+        let sizes: Vec<(u64, u32)> = self.report.rows(&sql, params_from_iter(condition.values.iter()))?;
+        let mut sizes: Vec<_> = sizes.into_iter().map(|(size_bytes, id)| (Reverse(size_bytes), id)).collect();
         let ids = window_of(&mut sizes, window.offset(), window.rows()).iter().map(|(_, id)| *id).collect();
         Ok((ids, sizes.len() as u64))
     }
@@ -254,77 +244,66 @@ impl Browse {
     /// a look-up for each document takes five times as long where most match.
     pub(super) fn clusters_with_path(&self, pattern: Pattern) -> Result<Vec<i64>, Error> {
         self.match_paths(pattern)?;
-        let count: Option<usize> = self.one("SELECT max(id) + 1 FROM content", [], |row| row.get(0))?;
+        let count: Option<usize> = self.report.row("SELECT max(id) + 1 FROM content", ())?;
         let mut matching = vec![false; count.unwrap_or(0)];
         let mut numbers = Vec::new();
-        let mut read = || -> rusqlite::Result<()> {
-            let connection = self.report.connection();
-            let sql = "SELECT content FROM document d WHERE path_matches(d.path) AND content IS NOT NULL";
-            let mut statement = connection.prepare_cached(sql)?;
-            let mut rows = statement.query([])?;
-            while let Some(row) = rows.next()? {
-                if let Some(content) = matching.get_mut(row.get::<_, usize>(0)?) {
-                    *content = true;
-                }
+        let sql = "SELECT content FROM document d WHERE path_matches(d.path) AND content IS NOT NULL";
+        self.report.each_row(sql, (), |content: usize| {
+            if let Some(content) = matching.get_mut(content) {
+                *content = true;
             }
-            let sql = "SELECT cluster, id FROM content WHERE cluster IS NOT NULL ORDER BY cluster";
-            let mut statement = connection.prepare_cached(sql)?;
-            let mut rows = statement.query([])?;
-            while let Some(row) = rows.next()? {
-                let (cluster, content): (i64, usize) = (row.get(0)?, row.get(1)?);
-                if matching.get(content) == Some(&true) && numbers.last() != Some(&cluster) {
-                    numbers.push(cluster);
-                }
+            Ok::<_, Error>(())
+        })?;
+        let sql = "SELECT cluster, id FROM content WHERE cluster IS NOT NULL ORDER BY cluster";
+        self.report.each_row(sql, (), |(cluster, content): (i64, usize)| {
+            if matching.get(content) == Some(&true) && numbers.last() != Some(&cluster) {
+                numbers.push(cluster);
             }
-            Ok(())
-        };
-        read().map_err(|error| self.failed(error))?;
+            Ok::<_, Error>(())
+        })?;
         Ok(numbers)
     }
 
     fn document(&self, id: u32) -> Result<Option<DocumentRow>, Error> {
-        let sql = "
-          SELECT r.site, r.repository, d.path, d.size_bytes, d.modified, d.status, c.digest,
-                 coalesce(k.name, ok.name), CASE WHEN k.id IS NULL THEN ol.view ELSE l.view END,
-                 t.partner_relation, t.partner_shared_bytes, pr.site, pr.repository, p.path,
-                 (SELECT a.payload_bytes FROM content a WHERE a.id = t.content), d.recognised
-          FROM document d JOIN root r ON r.id = d.root
-               JOIN document t ON t.id = CASE WHEN d.partner_in_other THEN d.other ELSE d.id END
-               LEFT JOIN content c ON c.id = d.content
-               LEFT JOIN cluster k ON k.id = c.cluster LEFT JOIN layer l ON l.number = k.layer
-               LEFT JOIN document o ON o.id = d.other LEFT JOIN content oc ON oc.id = o.content
-               LEFT JOIN cluster ok ON ok.id = oc.cluster LEFT JOIN layer ol ON ol.number = ok.layer
-               LEFT JOIN document p ON p.id = t.partner LEFT JOIN root pr ON pr.id = p.root
-          WHERE d.id = ?";
-        self.one(sql, [id], |row| {
-            let (path, escaped) = path_of(row.get_ref(2)?.as_blob()?);
-            let partner = match row.get_ref(13)?.as_blob_or_null()? {
-                None => None,
-                Some(bytes) => {
-                    let path = path_of(bytes).0;
-                    Some((row.get(9)?, row.get(10)?, row.get(11)?, row.get(12)?, path))
-                }
-            };
-            let cluster: Option<String> = row.get(7)?;
-            Ok(DocumentRow {
-                row: id,
-                site: row.get(0)?,
-                repository: row.get(1)?,
-                path,
-                path_escaped: escaped.is_some(),
-                size_bytes: row.get(3)?,
-                modified: time(row.get(4)?),
-                status: row.get(5)?,
-                content: row.get_ref(6)?.as_blob_or_null()?.map(hex),
-                cluster: match cluster {
-                    None => None,
-                    Some(name) => Some((row.get(8)?, name)),
-                },
-                partner_share: share_of(row.get(10)?, row.get(14)?),
-                partner,
-                recognised: row.get(15)?,
-            })
-        })
+        let sql = format!(
+            "SELECT {} FROM document d JOIN document t ON t.id = CASE WHEN d.partner_in_other THEN d.other ELSE d.id END
+                  LEFT JOIN content c ON c.id = d.content
+                  LEFT JOIN cluster k ON k.id = c.cluster LEFT JOIN layer l ON l.number = k.layer
+                  LEFT JOIN document o ON o.id = d.other LEFT JOIN content oc ON oc.id = o.content
+                  LEFT JOIN cluster ok ON ok.id = oc.cluster LEFT JOIN layer ol ON ol.number = ok.layer
+                  LEFT JOIN document p ON p.id = t.partner LEFT JOIN root pr ON pr.id = p.root
+             WHERE d.id = ?",
+            DocumentColumns::select()
+        );
+        let Some(row) = self.report.first_row::<DocumentColumns>(&sql, [id])? else { return Ok(None) };
+        let (place, (relation, shared_bytes)) = (Place::of(&self.report, row.place)?, row.partner);
+        let (site, repository, path) = row.partner_place;
+        let path = path.map(|path| path_of(&path).0);
+        Ok(Some(DocumentRow {
+            row: id,
+            place,
+            size_bytes: row.size_bytes,
+            status: row.status,
+            content: row.content.map(|digest| hex(&digest)),
+            cluster: row.view.zip(row.cluster),
+            partner_share: share_of(shared_bytes, row.payload_bytes),
+            partner: (|| Some((relation?, shared_bytes?, site?, repository?, path?)))(),
+        }))
+    }
+}
+
+row! {
+    /// A document `d` with its cluster under whichever view, and its partner.
+    struct DocumentColumns {
+        place: DocumentPlace = DocumentPlace::select(),
+        size_bytes: u64 = "d.size_bytes",
+        status: String = "d.status",
+        content: Option<[u8; 16]> = "c.digest",
+        cluster: Option<String> = "coalesce(k.name, ok.name)",
+        view: Option<String> = "CASE WHEN k.id IS NULL THEN ol.view ELSE l.view END",
+        partner: (Option<String>, Option<u64>) = "t.partner_relation, t.partner_shared_bytes",
+        partner_place: (Option<String>, Option<String>, Option<Vec<u8>>) = "pr.site, pr.repository, p.path",
+        payload_bytes: Option<u64> = "(SELECT a.payload_bytes FROM content a WHERE a.id = t.content)",
     }
 }
 

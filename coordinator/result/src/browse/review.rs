@@ -6,6 +6,7 @@ use rusqlite::{params, params_from_iter};
 
 use super::{Browse, ClusterFilter, Place};
 use crate::error::Error;
+use crate::report::DocumentPlace;
 
 /// How far the review of a result is.
 #[derive(Clone, PartialEq, Eq, Debug, Default)]
@@ -58,13 +59,10 @@ impl Browse {
     /// # Errors
     /// Fails if the result cannot be read.
     pub fn progress(&self) -> Result<Progress, Error> {
-        let clusters = self.one("SELECT count(*) FROM cluster", [], |row| row.get(0))?.unwrap_or(0);
+        let clusters = self.report.row("SELECT count(*) FROM cluster", ())?;
         let mut progress = Progress { clusters, ..Progress::default() };
         let sql = "SELECT by, verdict, changed, count(*) FROM temp.mark GROUP BY 1, 2, 3";
-        let rows = self.collect(sql, [], |row| {
-            Ok((row.get::<_, String>(0)?, row.get::<_, String>(1)?, row.get::<_, bool>(2)?, row.get::<_, u64>(3)?))
-        })?;
-        for (by, verdict, changed, count) in rows {
+        for (by, verdict, changed, count) in self.report.rows::<(String, String, bool, u64)>(sql, ())? {
             if changed {
                 progress.changed += count;
                 continue;
@@ -86,7 +84,7 @@ impl Browse {
             "SELECT l.rowid FROM link l JOIN cluster k ON k.id = l.cluster WHERE {} ORDER BY {SIMILARITY}, l.rowid",
             condition.sql
         );
-        self.collect(&sql, params_from_iter(condition.values), |row| row.get(0))
+        self.report.rows(&sql, params_from_iter(condition.values))
     }
 
     /// A link by its number.
@@ -98,9 +96,8 @@ impl Browse {
             "SELECT v.view, a.digest, b.digest, {SIMILARITY} FROM link l JOIN content a ON a.id = l.a
              JOIN content b ON b.id = l.b JOIN layer v ON v.number = a.layer WHERE l.rowid = ?"
         );
-        self.one(&sql, [number], |row| {
-            Ok(SampledLink { view: row.get(0)?, digests: [row.get(1)?, row.get(2)?], similarity: row.get(3)? })
-        })
+        let link = |(view, a, b, similarity)| SampledLink { view, digests: [a, b], similarity };
+        Ok(self.report.first_row(&sql, [number])?.map(link))
     }
 
     /// The first document of a content of a cluster, by view and digest.
@@ -108,12 +105,14 @@ impl Browse {
     /// # Errors
     /// Fails if the result cannot be read.
     pub fn document_of_content(&self, view: &str, digest: &[u8]) -> Result<Option<SampledDocument>, Error> {
-        let sql = "SELECT r.site, r.repository, d.path, d.modified, d.recognised, c.size_bytes
-                   FROM content c JOIN layer v ON v.number = c.layer JOIN document d ON d.content = c.id
-                   JOIN root r ON r.id = d.root
-                   WHERE c.digest = ?1 AND c.cluster IS NOT NULL AND v.view = ?2 ORDER BY d.id LIMIT 1";
-        self.one(sql, params![digest, view], |row| {
-            Ok(SampledDocument { place: Place::read(row)?, size_bytes: row.get(5)? })
-        })
+        let sql = format!(
+            "SELECT {}, c.size_bytes
+             FROM content c JOIN layer v ON v.number = c.layer JOIN document d ON d.content = c.id
+             WHERE c.digest = ?1 AND c.cluster IS NOT NULL AND v.view = ?2 ORDER BY d.id LIMIT 1",
+            DocumentPlace::select()
+        );
+        let found = self.report.first_row(&sql, params![digest, view])?;
+        let document = |(place, size_bytes)| Ok(SampledDocument { place: Place::of(&self.report, place)?, size_bytes });
+        found.map(document).transpose()
     }
 }

@@ -7,7 +7,7 @@ use rusqlite::params_from_iter;
 use super::{Browse, ClusterFilter, ClusterRow};
 use crate::error::Error;
 use crate::plan::{Decision, Group, Keep, Rule, decide};
-use crate::report::{Located, path_of, time};
+use crate::report::{DocumentPlace, Located};
 
 /// Documents about which a rule decides at most.
 const DOCUMENTS_MAX: usize = 200_000;
@@ -62,31 +62,23 @@ impl Browse {
         };
         // Counted first: reading more than a rule decides about takes a second.
         let sql = format!("SELECT coalesce(sum(k.documents), 0) FROM cluster k WHERE {}", condition.sql);
-        let counted = self.collect(&sql, params_from_iter(condition.values.clone()), |row| row.get::<_, u64>(0))?;
-        if counted.iter().any(|count| *count > DOCUMENTS_MAX as u64) {
+        let counted: u64 = self.report.row(&sql, params_from_iter(&condition.values))?;
+        if counted > DOCUMENTS_MAX as u64 {
             return Err(too_many());
         }
         let sql = format!(
-            "SELECT c.cluster, r.site, r.repository, d.path, d.modified
-             FROM content c JOIN document d ON d.content = c.id JOIN root r ON r.id = d.root
+            "SELECT c.cluster, {} FROM content c JOIN document d ON d.content = c.id
              WHERE c.cluster IN (SELECT k.id FROM cluster k WHERE {}) ORDER BY c.cluster, d.id LIMIT {}",
+            DocumentPlace::select(),
             condition.sql,
             DOCUMENTS_MAX + 1,
         );
-        let documents = self.collect(&sql, params_from_iter(condition.values), |row| {
-            let path: Vec<u8> = row.get(3)?;
-            let (shown, path_escaped) = path_of(&path);
-            let located = Located {
-                message_id_hash: None,
-                modified: time(row.get(4)?),
-                path: shown,
-                path_escaped,
-                recognised: None,
-                repository: row.get(2)?,
-                site: row.get(1)?,
-                size_bytes: None,
-            };
-            Ok(Of { cluster: row.get(0)?, located, path })
+        let mut documents = Vec::new();
+        self.report.each_row(&sql, params_from_iter(condition.values), |(cluster, place): (i64, DocumentPlace)| {
+            let located = self.report.located(&place)?;
+            let located = Located { message_id_hash: None, recognised: None, ..located };
+            documents.push(Of { cluster, located, path: place.path });
+            Ok::<_, Error>(())
         })?;
         if documents.len() > DOCUMENTS_MAX {
             return Err(too_many());

@@ -1,8 +1,10 @@
 //! Pages of identical sets.
 
-use cognate_result_file::{IdenticalSet, Record as _, columns};
+use std::ops::Deref;
+
+use cognate_result_file::IdenticalSet;
 use rusqlite::types::Value;
-use rusqlite::{Row, params, params_from_iter};
+use rusqlite::{Params, params, params_from_iter};
 
 use super::cluster::Place;
 use super::condition::Condition;
@@ -10,7 +12,7 @@ use super::filter::size;
 use super::query::{Pairs, pairs};
 use super::{Browse, Page, Window};
 use crate::error::Error;
-use crate::report::path_of;
+use crate::report::{DocumentPlace, path_of, select};
 
 /// Filter of a list of identical sets: those that waste most bytes come first.
 #[derive(Clone, PartialEq, Debug, Default)]
@@ -29,34 +31,30 @@ pub struct SetFilter {
     pub path: Option<String>,
 }
 
-/// An identical set as a list shows it.
-#[derive(Clone, Debug, serde::Serialize)]
+/// An identical set as a list shows it: what its record says, in words where people read it.
+#[derive(Clone, Debug)]
 pub struct SetRow {
+    record: IdenticalSet,
     /// Its number in the result.
-    #[serde(skip)]
     pub number: i64,
     /// Its id.
     pub id: String,
-    /// The digest of the places of its documents.
-    pub members_digest: String,
-    /// In what its documents are the same.
-    pub tier: String,
-    /// The size of the first.
-    pub size_bytes: u64,
-    /// Number of documents.
-    pub documents: u64,
-    /// Their sites.
+    /// The sites of its documents.
     pub sites: Vec<String>,
-    /// Bytes in copies beyond the first.
-    pub redundant_bytes: u64,
     /// Site of the first.
     pub site: String,
     /// Its repository.
     pub repository: String,
     /// Its path.
     pub path: String,
-    /// True if the path is percent-escaped.
-    pub path_escaped: bool,
+}
+
+impl Deref for SetRow {
+    type Target = IdenticalSet;
+
+    fn deref(&self) -> &IdenticalSet {
+        &self.record
+    }
 }
 
 impl SetFilter {
@@ -96,12 +94,6 @@ impl SetFilter {
     }
 }
 
-/// The sets `k`, as [`Browse::set_row`] reads them.
-fn listed() -> String {
-    let columns = columns::<IdenticalSet>("k");
-    format!("SELECT {columns}, r.site, r.repository FROM identical k JOIN root r ON r.id = k.root")
-}
-
 impl Browse {
     /// A page of the identical sets that a filter lets through.
     ///
@@ -109,29 +101,23 @@ impl Browse {
     /// Fails if the filter names no site of the scan, or the files cannot be read.
     pub fn sets(&self, filter: &SetFilter, window: Window) -> Result<Page<SetRow>, Error> {
         let mut condition = Condition::new();
-        condition.is("k.tier", filter.tier.as_ref());
+        condition.is("t.tier", filter.tier.as_ref());
         if let Some(site) = &filter.site {
-            self.at_site(&mut condition, site)?;
+            self.at_site(&mut condition, "t.sites", site)?;
         }
         if filter.across {
-            condition.and("k.crosses", None);
+            condition.and("t.crosses", None);
         }
-        condition.at_least("k.documents", filter.documents.map(|count| i64::try_from(count).unwrap_or(i64::MAX)));
-        condition.at_least("k.size_bytes", filter.size.map(|size| i64::try_from(size).unwrap_or(i64::MAX)));
+        condition.at_least("t.documents", filter.documents.map(|count| i64::try_from(count).unwrap_or(i64::MAX)));
+        condition.at_least("t.size_bytes", filter.size.map(|size| i64::try_from(size).unwrap_or(i64::MAX)));
         if let Some(path) = &filter.path {
-            condition.and("instr(lower(CAST(k.path AS TEXT)), ?) > 0", Some(Value::Text(path.to_lowercase())));
+            condition.and("instr(lower(CAST(t.path AS TEXT)), ?) > 0", Some(Value::Text(path.to_lowercase())));
         }
-        let sql = format!("SELECT count(*) FROM identical k WHERE {}", condition.sql);
-        let total = self.one(&sql, params_from_iter(condition.values.iter()), |row| row.get(0))?.unwrap_or(0);
+        let sql = format!("SELECT count(*) FROM identical t WHERE {}", condition.sql);
+        let total = self.report.row(&sql, params_from_iter(condition.values.iter()))?;
         // Numbers ascend as the bytes in copies fall, tier by tier.
-        let sql = format!(
-            "{} WHERE {} ORDER BY k.id LIMIT {} OFFSET {}",
-            listed(),
-            condition.sql,
-            window.rows(),
-            window.offset()
-        );
-        let rows = self.collect(&sql, params_from_iter(condition.values), |row| self.set_row(row))?;
+        let sql = format!("WHERE {} ORDER BY t.id LIMIT {} OFFSET {}", condition.sql, window.rows(), window.offset());
+        let rows = self.set_rows(&sql, params_from_iter(condition.values))?;
         Ok(Page { rows, total })
     }
 
@@ -140,8 +126,7 @@ impl Browse {
     /// # Errors
     /// Fails if the files cannot be read.
     pub fn set_called(&self, id: &str) -> Result<Option<SetRow>, Error> {
-        let sql = format!("{} WHERE k.name = ? ORDER BY k.id LIMIT 1", listed());
-        self.one(&sql, [id], |row| self.set_row(row))
+        Ok(self.set_rows("WHERE t.name = ? ORDER BY t.id LIMIT 1", [id])?.pop())
     }
 
     /// The identical set of this number.
@@ -149,8 +134,7 @@ impl Browse {
     /// # Errors
     /// Fails if the files cannot be read.
     pub(crate) fn set_numbered(&self, number: i64) -> Result<Option<SetRow>, Error> {
-        let sql = format!("{} WHERE k.id = ?", listed());
-        self.one(&sql, [number], |row| self.set_row(row))
+        Ok(self.set_rows("WHERE t.id = ?", [number])?.pop())
     }
 
     /// A page of the documents of an identical set.
@@ -165,32 +149,30 @@ impl Browse {
             "d.content = (SELECT c.id FROM content c WHERE c.identical = ?1)"
         };
         let sql = format!(
-            "SELECT r.site, r.repository, d.path, d.modified, d.recognised FROM document d
-                    JOIN root r ON r.id = d.root
-             WHERE {which} ORDER BY {} LIMIT ?2 OFFSET ?3",
+            "SELECT {} FROM document d JOIN root r ON r.id = d.root WHERE {which} ORDER BY {} LIMIT ?2 OFFSET ?3",
+            DocumentPlace::select(),
             self.report.by_document()
         );
         let (rows, offset) =
             (i64::try_from(window.rows()).unwrap_or(i64::MAX), i64::try_from(window.offset()).unwrap_or(i64::MAX));
-        self.collect(&sql, params![set.number, rows, offset], Place::read)
+        let places = self.report.rows(&sql, params![set.number, rows, offset])?.into_iter();
+        places.map(|place| Place::of(&self.report, place)).collect()
     }
 
-    fn set_row(&self, row: &Row<'_>) -> rusqlite::Result<SetRow> {
-        let set = IdenticalSet::from_row(row, 0)?;
-        let (path, escaped) = path_of(&set.path);
-        Ok(SetRow {
-            number: set.id,
-            id: set.name,
-            members_digest: set.members_digest,
-            tier: set.tier.into_owned(),
-            size_bytes: set.size_bytes,
-            documents: set.documents,
-            sites: self.site_names(&set.sites),
-            redundant_bytes: set.redundant_bytes,
-            site: row.get(IdenticalSet::WIDTH)?,
-            repository: row.get(IdenticalSet::WIDTH + 1)?,
-            path,
-            path_escaped: escaped.is_some(),
-        })
+    /// The sets `t` that the rest of a query selects.
+    fn set_rows(&self, rest: &str, params: impl Params) -> Result<Vec<SetRow>, Error> {
+        let row = |record: IdenticalSet| {
+            let root = self.report.root(record.root)?;
+            Ok(SetRow {
+                number: record.id,
+                id: record.name.clone(),
+                sites: self.site_names(&record.sites),
+                site: root.site.clone(),
+                repository: root.repository.clone(),
+                path: path_of(&record.path).0,
+                record,
+            })
+        };
+        self.report.rows(&select::<IdenticalSet>(rest), params)?.into_iter().map(row).collect()
     }
 }

@@ -74,7 +74,7 @@ impl Browse {
     /// # Errors
     /// Fails if the result cannot be read.
     pub fn folder_count(&self) -> Result<u64, Error> {
-        Ok(self.one("SELECT count(*) FROM folder", [], |row| row.get(0))?.unwrap_or(0))
+        self.report.row("SELECT count(*) FROM folder", ())
     }
 
     /// Content of the first page.
@@ -89,19 +89,11 @@ impl Browse {
             *status.entry(name.clone()).or_insert(0) += count;
         }
         let totals = "SELECT count(*), coalesce(sum(relation = 'pair'), 0), coalesce(sum(members), 0),
-                             coalesce(sum(documents), 0), coalesce(sum(links), 0), coalesce(sum(redundant_bytes), 0),
-                             CAST(avg(mean_resemblance) AS INTEGER) FROM cluster";
-        let clusters = self.one(totals, [], |row| {
-            Ok(ClusterTotals {
-                clusters: row.get(0)?,
-                pairs: row.get(1)?,
-                members: row.get(2)?,
-                documents: row.get(3)?,
-                links: row.get(4)?,
-                redundant_bytes: row.get(5)?,
-                mean_resemblance: row.get(6)?,
-            })
-        })?;
+                             coalesce(sum(documents), 0), coalesce(sum(links), 0),
+                             coalesce(sum(redundant_bytes), 0), CAST(avg(mean_resemblance) AS INTEGER) FROM cluster";
+        let (count, pairs, members, documents, links, redundant_bytes, mean_resemblance) = report.row(totals, ())?;
+        let clusters =
+            ClusterTotals { clusters: count, pairs, members, documents, links, redundant_bytes, mean_resemblance };
         let mut set_aside = Vec::new();
         let mut set_aside_count = 0;
         report.set_aside::<Error>(|row| {
@@ -119,7 +111,7 @@ impl Browse {
             documents: sites.iter().map(|site| site.documents).sum(),
             status,
             identical: report.identical_totals()?,
-            clusters: clusters.unwrap_or_default(),
+            clusters,
             changes: report.changes()?,
             aligned_count: aligned.len() as u64,
             aligned: aligned.into_iter().take(FIRST_ROWS).collect(),

@@ -211,11 +211,11 @@ pub struct Hunk {
 impl From<&Found> for Document {
     fn from(found: &Found) -> Document {
         Document {
-            site: found.site.clone(),
-            repository: found.repository.clone(),
-            path: found.path.clone(),
-            path_escaped: found.path_escaped.then_some(true),
-            modified: found.modified.clone(),
+            site: found.document.site.clone(),
+            repository: found.document.repository.clone(),
+            path: found.document.path.clone(),
+            path_escaped: found.document.path_escaped,
+            modified: found.document.modified.clone(),
             status: found.status.clone(),
         }
     }

@@ -3,6 +3,7 @@
 
 use std::collections::HashMap;
 
+use cognate_result_file::row;
 use serde::Serialize;
 
 use crate::error::Error;
@@ -105,6 +106,19 @@ pub(super) struct Around {
     of: HashMap<String, Vec<usize>>,
 }
 
+row! {
+    /// What a document of a set of the same bytes belongs to: its clusters, its set of the same text, and its message.
+    struct Belonging {
+        digest: [u8; 16] = "c.digest",
+        cluster: Option<String> = "k.name",
+        view: Option<String> = "l.view",
+        other_cluster: Option<String> = "ok.name",
+        other_view: Option<String> = "ol.view",
+        text: Option<[u8; 16]> = "CASE WHEN oc.identical IS NOT NULL THEN oc.digest END",
+        message: Option<[u8; 16]> = "m.hash",
+    }
+}
+
 impl Around {
     /// Goes through the documents of all sets, where anything at all was decided about clusters, texts or messages.
     pub(super) fn of(report: &Report) -> Result<Around, Error> {
@@ -121,33 +135,30 @@ impl Around {
         if places.is_empty() {
             return Ok(around);
         }
-        let sql = "SELECT c.digest, k.name, l.view, ok.name, ol.view, CASE WHEN oc.identical IS NOT NULL THEN oc.digest END, m.hash
-                   FROM content c JOIN document d ON d.content = c.id JOIN layer cl ON cl.number = c.layer
-                        LEFT JOIN cluster k ON k.id = c.cluster LEFT JOIN layer l ON l.number = k.layer
-                        LEFT JOIN document o ON o.id = d.other LEFT JOIN content oc ON oc.id = o.content
-                        LEFT JOIN cluster ok ON ok.id = oc.cluster LEFT JOIN layer ol ON ol.number = ok.layer
-                        LEFT JOIN message m ON m.id = d.message
-                   WHERE c.identical IS NOT NULL AND cl.view = 'raw'";
-        report.each(sql, |row| {
-            let text = |place: usize| row.get_ref(place)?.as_str_or_null().map_err(rusqlite::Error::from);
-            let blob = |place: usize| -> rusqlite::Result<Option<String>> {
-                Ok(row.get_ref(place)?.as_blob_or_null()?.map(hex))
-            };
-            let (of_text, of_message) = (blob(5)?, blob(6)?);
+        let sql = format!(
+            "SELECT {} FROM content c JOIN document d ON d.content = c.id JOIN layer cl ON cl.number = c.layer
+                  LEFT JOIN cluster k ON k.id = c.cluster LEFT JOIN layer l ON l.number = k.layer
+                  LEFT JOIN document o ON o.id = d.other LEFT JOIN content oc ON oc.id = o.content
+                  LEFT JOIN cluster ok ON ok.id = oc.cluster LEFT JOIN layer ol ON ol.number = ok.layer
+                  LEFT JOIN message m ON m.id = d.message
+             WHERE c.identical IS NOT NULL AND cl.view = 'raw'",
+            Belonging::select()
+        );
+        report.each_row(&sql, (), |row: Belonging| {
+            let (of_text, of_message) = (row.text.map(|digest| hex(&digest)), row.message.map(|hash| hex(&hash)));
             let keys = [
-                text(1)?.zip(text(2)?).map(|(name, view)| (true, view, name)),
-                text(3)?.zip(text(4)?).map(|(name, view)| (true, view, name)),
+                row.cluster.as_deref().zip(row.view.as_deref()).map(|(name, view)| (true, view, name)),
+                row.other_cluster.as_deref().zip(row.other_view.as_deref()).map(|(name, view)| (true, view, name)),
                 of_text.as_deref().map(|id| (false, "same text", id)),
                 of_message.as_deref().map(|id| (false, "same message", id)),
             ];
             for place in keys.into_iter().flatten().filter_map(|key| places.get(&key)) {
-                let digest = hex(row.get_ref(0)?.as_blob()?);
-                let known = around.of.entry(digest).or_default();
+                let known = around.of.entry(hex(&row.digest)).or_default();
                 if let Err(at) = known.binary_search(place) {
                     known.insert(at, *place);
                 }
             }
-            Ok(())
+            Ok::<_, Error>(())
         })?;
         Ok(around)
     }

@@ -16,7 +16,7 @@ use std::collections::HashMap;
 use super::said::Around;
 use super::{Group, Keep, Member, OnAll, Rule, Said, Why, compare, decide};
 use crate::error::Error;
-use crate::report::{Located, Report, hex, located};
+use crate::report::{DocumentPlace, Located, Report, hex};
 
 /// A scan finds what two documents share to the borders of fine chunks, which have about 7 bytes: so much may be missing of a document
 /// that is in another one entirely. The site counts byte by byte before anything goes, and refuses what loses more than is allowed.
@@ -132,11 +132,7 @@ impl Report {
         mut each: impl FnMut(Version) -> Result<(), E>,
     ) -> Result<VersionTotals, E> {
         let (around, mut totals) = (Around::of(self)?, VersionTotals::default());
-        let mut clusters: Vec<(i64, String, usize)> = Vec::new();
-        self.each("SELECT id, name, layer FROM cluster ORDER BY id", |row| {
-            clusters.push((row.get(0)?, row.get(1)?, row.get(2)?));
-            Ok(())
-        })?;
+        let clusters: Vec<(i64, String, usize)> = self.rows("SELECT id, name, layer FROM cluster ORDER BY id", ())?;
         // Under two views a document may be in a cluster of each: it goes at most once, and stays if it is needed once.
         let mut decided: HashMap<(String, String, String), bool> = HashMap::new();
         for (cluster, name, layer) in clusters {
@@ -155,7 +151,7 @@ impl Report {
                     continue;
                 }
             }
-            let (candidates, shared) = self.candidates(cluster, layer, keep, &around).map_err(|e| self.failed(e))?;
+            let (candidates, shared) = self.candidates(cluster, layer, keep, &around)?;
             for version in choose(&candidates, &shared, &view, keep, versions, &mut totals) {
                 let place = |member: &Member| {
                     let Located { site, repository, path, .. } = &member.document;
@@ -184,22 +180,19 @@ impl Report {
         layer: usize,
         keep: &Keep,
         around: &Around,
-    ) -> rusqlite::Result<(Vec<Candidate>, Shared)> {
-        let mut statement = self.connection().prepare_cached(
-            "SELECT c.id, c.digest, c.size_bytes, d.path, d.modified, r.site, r.repository, r.party, d.message_id_hash,
-                    d.recognised
-             FROM content c JOIN document d ON d.content = c.id JOIN root r ON r.id = d.root
-             WHERE c.cluster = ? ORDER BY c.id, r.site, r.repository, d.path",
-        )?;
-        let mut rows = statement.query([cluster])?;
+    ) -> Result<(Vec<Candidate>, Shared), Error> {
+        let sql = format!(
+            "SELECT c.id, c.digest, c.size_bytes, {} FROM content c JOIN document d ON d.content = c.id
+             WHERE c.cluster = ? ORDER BY c.id, d.id",
+            DocumentPlace::select()
+        );
         let mut places: HashMap<i64, usize> = HashMap::new();
         let mut groups: Vec<Group> = Vec::new();
-        while let Some(row) = rows.next()? {
-            let size_bytes: u64 = row.get(2)?;
-            let document = Located { size_bytes: Some(size_bytes), ..located(row)? };
-            let place = *places.entry(row.get(0)?).or_insert(groups.len());
+        self.each_row(&sql, [cluster], |(content, digest, size_bytes, place): (i64, [u8; 16], u64, DocumentPlace)| {
+            let document = Located { size_bytes: Some(size_bytes), ..self.located(&place)? };
+            let place = *places.entry(content).or_insert(groups.len());
             if place == groups.len() {
-                let digest = hex(row.get_ref(1)?.as_blob()?);
+                let digest = hex(&digest);
                 let of_set = self.verdict_of_set(self.tier(layer), &digest).map(|verdict| {
                     let (id, view) = (Some(digest.clone()), Some(self.tier(layer).to_owned()));
                     Said { about: "identical", id, view, verdict }
@@ -210,15 +203,13 @@ impl Report {
             let said = self.verdict_of_document(&document);
             let said = said.map(|verdict| Said { about: "document", id: None, view: None, verdict });
             groups[place].documents.push((document, said));
-        }
-        let mut statement = self
-            .connection()
-            .prepare_cached("SELECT a, b, shared_bytes FROM link WHERE cluster = ? AND NOT estimated")?;
-        let mut rows = statement.query([cluster])?;
+            Ok::<_, Error>(())
+        })?;
+        let sql = "SELECT a, b, shared_bytes FROM link WHERE cluster = ? AND NOT estimated";
         let mut shared = Shared::new();
-        while let Some(row) = rows.next()? {
-            if let (Some(a), Some(b)) = (places.get(&row.get(0)?), places.get(&row.get(1)?)) {
-                shared.insert((*a.min(b), *a.max(b)), row.get(2)?);
+        for (a, b, shared_bytes) in self.rows::<(i64, i64, u64)>(sql, [cluster])? {
+            if let (Some(a), Some(b)) = (places.get(&a), places.get(&b)) {
+                shared.insert((*a.min(b), *a.max(b)), shared_bytes);
             }
         }
         let candidates = groups.into_iter().map(|group| candidate(group, keep)).collect();

@@ -49,7 +49,7 @@ impl Report {
         if self.roots.len() != 2 || self.is_part() {
             return Ok(0);
         }
-        self.one(&format!("SELECT count(*) FROM cluster k WHERE k.layer = {view} AND {IN_PLACE}"), |row| row.get(0))
+        self.row(&format!("SELECT count(*) FROM cluster k WHERE k.layer = {view} AND {IN_PLACE}"), ())
     }
 
     /// The other clusters of a view.

@@ -84,10 +84,8 @@ impl Report {
 
     /// The numbers from the least to the greatest, by a query that answers both, or nothing.
     pub(super) fn numbers(&self, sql: &str) -> Result<Range<i64>, Error> {
-        self.one(sql, |row| {
-            let (least, greatest): (Option<i64>, Option<i64>) = (row.get(0)?, row.get(1)?);
-            Ok(least.zip(greatest).map_or(0..0, |(least, greatest)| least..greatest + 1))
-        })
+        let (least, greatest): (Option<i64>, Option<i64>) = self.row(sql, ())?;
+        Ok(least.zip(greatest).map_or(0..0, |(least, greatest)| least..greatest + 1))
     }
 }
 

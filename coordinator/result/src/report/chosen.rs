@@ -159,9 +159,7 @@ impl Report {
             let why = "a file of a result has no verdicts and labels: name the scan";
             return Err(Error::Invalid(why.to_owned()));
         }
-        let clusters = self.collect("SELECT id, layer, name FROM cluster", |row| {
-            Ok((row.get::<_, i64>(0)?, row.get::<_, usize>(1)?, row.get::<_, String>(2)?))
-        })?;
+        let clusters: Vec<(i64, usize, String)> = self.rows("SELECT id, layer, name FROM cluster", ())?;
         let is_chosen = |(_, layer, name): &&(i64, usize, String)| {
             let verdict = self.verdict_of_cluster(*layer, name);
             let verdict = verdict.as_ref().map(|verdict| (verdict.verdict, verdict.changed.is_some()));
@@ -192,18 +190,19 @@ impl Report {
 
     /// The contents and the messages of identical sets with a verdict.
     fn sets_with(&self, wanted: VerdictWanted) -> Result<(Vec<i64>, Vec<i64>), Error> {
-        let sets = self.collect("SELECT id, layer, digest FROM content WHERE identical IS NOT NULL", |row| {
-            Ok((row.get::<_, i64>(0)?, row.get::<_, usize>(1)?, super::hex(row.get_ref(2)?.as_blob()?)))
-        })?;
-        let messages = self.collect("SELECT id, hash FROM message", |row| {
-            Ok((row.get::<_, i64>(0)?, super::hex(row.get_ref(1)?.as_blob()?)))
-        })?;
+        let sql = "SELECT id, layer, digest FROM content WHERE identical IS NOT NULL";
+        let sets: Vec<(i64, usize, [u8; 16])> = self.rows(sql, ())?;
+        let messages: Vec<(i64, [u8; 16])> = self.rows("SELECT id, hash FROM message", ())?;
         let has = |tier: &str, id: &str| {
             let verdict = self.verdict_of_set(tier, id);
             wanted.is_of(verdict.as_ref().map(|verdict| (verdict.verdict, verdict.changed.is_some())))
         };
-        let sets = sets.into_iter().filter(|(_, layer, digest)| has(self.tier(*layer), digest)).map(|(id, ..)| id);
-        let messages = messages.into_iter().filter(|(_, hash)| has("same message", hash)).map(|(id, _)| id);
+        let sets = sets
+            .into_iter()
+            .filter(|(_, layer, digest)| has(self.tier(*layer), &super::hex(digest)))
+            .map(|(id, ..)| id);
+        let messages =
+            messages.into_iter().filter(|(_, hash)| has("same message", &super::hex(hash))).map(|(id, _)| id);
         Ok((sets.collect(), messages.collect()))
     }
 

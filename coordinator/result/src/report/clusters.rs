@@ -3,18 +3,18 @@
 use std::collections::HashMap;
 use std::ops::Range;
 
-use cognate_result_file::{Cluster, Family, Link, Record as _, columns};
+use cognate_result_file::{Cluster, Family, Link, columns, row};
 use rusqlite::params;
 
 use super::blocks::blocks;
-use super::{ClusterDocument, ClusterSection, FamilyRow, LinkRow, Located, Ratio, Report, hex, located};
+use super::{ClusterDocument, ClusterSection, DocumentPlace, FamilyRow, LinkRow, Located, Report, hex, select};
 use crate::error::Error;
 use cognate_storage::verdict::Labels;
 
 impl Report {
     /// Number of clusters of a view, by its place among [`Report::views`].
     pub fn cluster_count(&self, view: usize) -> Result<u64, Error> {
-        self.one(&format!("SELECT count(*) FROM cluster WHERE layer = {view}"), |row| row.get(0))
+        self.row(&format!("SELECT count(*) FROM cluster WHERE layer = {view}"), ())
     }
 
     /// The clusters, view by view, by the bytes that join their members, falling.
@@ -52,18 +52,12 @@ impl Report {
         numbers: Range<i64>,
         mut each: impl FnMut(ClusterSection) -> Result<(), Error>,
     ) -> Result<(), Error> {
-        let failed = |error| self.failed(error);
-        let mut parts = self.parts_of(&numbers).map_err(failed)?;
-        let columns = columns::<Cluster>("k");
-        let sql = format!("SELECT {columns} FROM cluster k WHERE k.layer = ? AND k.id >= ? AND k.id < ? ORDER BY k.id");
-        let mut statement = self.connection.prepare_cached(&sql).map_err(failed)?;
-        let mut rows = statement.query(params![view, numbers.start, numbers.end]).map_err(failed)?;
-        while let Some(row) = rows.next().map_err(failed)? {
-            let cluster = Cluster::from_row(row, 0).map_err(failed)?;
+        let mut parts = self.parts_of(&numbers)?;
+        let sql = select::<Cluster>("WHERE t.layer = ? AND t.id >= ? AND t.id < ? ORDER BY t.id");
+        self.each_row(&sql, params![view, numbers.start, numbers.end], |cluster: Cluster| {
             let parts = parts.remove(&cluster.id).unwrap_or_default();
-            each(self.cluster(cluster, parts))?;
-        }
-        Ok(())
+            each(self.cluster(cluster, parts))
+        })
     }
 
     /// The clusters `k` of a view for which a condition holds, in the same order.
@@ -75,18 +69,10 @@ impl Report {
     ) -> Result<(), E> {
         let columns = columns::<Cluster>("k");
         let sql = format!("SELECT {columns} FROM cluster k WHERE k.layer = ? AND {condition} ORDER BY k.id");
-        let mut statement = self.connection.prepare(&sql).map_err(|error| self.failed(error))?;
-        let mut rows = statement.query([view]).map_err(|error| self.failed(error))?;
-        while let Some(row) = rows.next().map_err(|error| self.failed(error))? {
-            let read = || {
-                let cluster = Cluster::from_row(row, 0)?;
-                let parts = self.parts_of(&(cluster.id..cluster.id + 1))?.remove(&cluster.id).unwrap_or_default();
-                Ok(self.cluster(cluster, parts))
-            };
-            let cluster = read().map_err(|error: rusqlite::Error| self.failed(error))?;
-            each(cluster)?;
-        }
-        Ok(())
+        self.each_row(&sql, [view], |cluster: Cluster| {
+            let parts = self.parts(cluster.id)?;
+            each(self.cluster(cluster, parts))
+        })
     }
 
     fn cluster(&self, cluster: Cluster, parts: Parts) -> ClusterSection {
@@ -100,9 +86,9 @@ impl Report {
             link_count: cluster.links,
             links_omitted: cluster.links_omitted,
             links,
-            mean_resemblance: Ratio(cluster.mean_resemblance),
+            mean_resemblance: cluster.mean_resemblance,
             members_digest: cluster.members_digest,
-            min_resemblance: Ratio(cluster.min_resemblance),
+            min_resemblance: cluster.min_resemblance,
             relation: cluster.relation.into_owned(),
             representative: members.place(cluster.representative).unwrap_or(0),
             rests_on_frame: cluster.on_frame.then_some(true),
@@ -124,22 +110,13 @@ impl Report {
         sites
     }
 
-    /// The contents of a cluster, each with its first document, in the order of those.
-    pub(super) fn members(&self, cluster: i64) -> rusqlite::Result<Vec<Member>> {
-        Ok(self.members_in(&(cluster..cluster + 1))?.remove(&cluster).unwrap_or_default().members.all)
+    /// The members, links and families of a cluster.
+    pub(crate) fn parts(&self, cluster: i64) -> Result<Parts, Error> {
+        Ok(self.parts_of(&(cluster..cluster + 1))?.remove(&cluster).unwrap_or_default())
     }
 
-    /// The contents of a cluster, and its links by their places.
-    pub(super) fn members_and_links(&self, cluster: i64) -> rusqlite::Result<(Vec<Member>, Vec<LinkRow>)> {
-        let numbers = cluster..cluster + 1;
-        let mut parts = self.members_in(&numbers)?;
-        self.add_links(&numbers, &mut parts)?;
-        let Parts { members, links, .. } = parts.remove(&cluster).unwrap_or_default();
-        Ok((members.all, links))
-    }
-
-    /// The members, links and families of the clusters with these numbers.
-    fn parts_of(&self, numbers: &Range<i64>) -> rusqlite::Result<HashMap<i64, Parts>> {
+    /// Those of the clusters with these numbers.
+    fn parts_of(&self, numbers: &Range<i64>) -> Result<HashMap<i64, Parts>, Error> {
         let mut parts = self.members_in(numbers)?;
         self.add_links(numbers, &mut parts)?;
         self.add_families(numbers, &mut parts)?;
@@ -147,104 +124,73 @@ impl Report {
     }
 
     /// The same without links and families.
-    fn members_in(&self, numbers: &Range<i64>) -> rusqlite::Result<HashMap<i64, Parts>> {
-        // Copies of a text that are copies of the same bytes are listed as such.
+    fn members_in(&self, numbers: &Range<i64>) -> Result<HashMap<i64, Parts>, Error> {
         let sql = format!(
-            "SELECT c.id, c.digest, c.size_bytes, d.path, d.modified, r.site, r.repository, r.party,
-                          d.message_id_hash, c.payload_bytes,
-                          CASE WHEN c.identical IS NOT NULL THEN c.digest
-                               WHEN c.layer > 0 AND c.documents > 1 THEN
-                                 (SELECT b.digest FROM document o JOIN content b ON b.id = o.content
-                                  WHERE o.id = d.other AND b.identical IS NOT NULL) END,
-                          d.recognised, c.cluster
-                   FROM content c CROSS JOIN document d ON d.content = c.id CROSS JOIN root r ON r.id = d.root
-                   WHERE c.cluster >= ? AND c.cluster < ? ORDER BY c.cluster, {}",
+            "SELECT {} FROM content c CROSS JOIN document d ON d.content = c.id CROSS JOIN root r ON r.id = d.root
+             WHERE c.cluster >= ? AND c.cluster < ? ORDER BY c.cluster, {}",
+            MemberColumns::select(),
             self.by_document()
         );
-        let mut statement = self.connection.prepare_cached(&sql)?;
-        let mut rows = statement.query([numbers.start, numbers.end])?;
         let mut all: HashMap<i64, Parts> = HashMap::new();
-        while let Some(row) = rows.next()? {
-            let Parts { members, .. } = all.entry(row.get(12)?).or_default();
-            let content: i64 = row.get(0)?;
-            let Located { message_id_hash, modified, path, path_escaped, recognised, repository, site, .. } =
-                located(row)?;
-            if let Some(place) = members.place(content) {
-                let member = &mut members.all[place];
-                member.document.copies += 1;
-                if !member.document.sites.contains(&site) {
-                    member.document.sites.push(site);
+        self.each_row(&sql, [numbers.start, numbers.end], |row: MemberColumns| {
+            let Parts { members, .. } = all.entry(row.cluster).or_default();
+            if let Some(place) = members.place(row.content) {
+                let (document, site) = (&mut members.all[place].document, &self.root(row.place.root)?.site);
+                document.copies += 1;
+                if !document.sites.contains(site) {
+                    document.sites.push(site.clone());
                 }
-                continue;
+                return Ok(());
             }
-            let identical: Option<[u8; 16]> = row.get(10)?;
-            members.push(Member {
-                content,
-                document: ClusterDocument {
-                    copies: 1,
-                    identical: identical.map(|digest| hex(&digest)),
-                    message_id_hash,
-                    modified,
-                    path,
-                    path_escaped,
-                    payload_bytes: row.get(9)?,
-                    recognised,
-                    repository,
-                    sites: vec![site.clone()],
-                    site,
-                    size_bytes: row.get(2)?,
-                },
-            });
-        }
+            let Located { message_id_hash, modified, path, path_escaped, recognised, repository, site, .. } =
+                self.located(&row.place)?;
+            let document = ClusterDocument {
+                copies: 1,
+                identical: row.identical.map(|digest| hex(&digest)),
+                message_id_hash,
+                modified,
+                path,
+                path_escaped,
+                payload_bytes: row.payload_bytes,
+                recognised,
+                repository,
+                sites: vec![site.clone()],
+                site,
+                size_bytes: row.size_bytes,
+            };
+            members.push(Member { content: row.content, digest: row.digest, document });
+            Ok::<_, Error>(())
+        })?;
         Ok(all)
     }
 
-    fn add_links(&self, numbers: &Range<i64>, parts: &mut HashMap<i64, Parts>) -> rusqlite::Result<()> {
-        let columns = columns::<Link>("l");
-        let sql = format!("SELECT {columns} FROM link l WHERE l.cluster >= ? AND l.cluster < ? ORDER BY l.cluster");
-        let mut statement = self.connection.prepare_cached(&sql)?;
-        let mut rows = statement.query([numbers.start, numbers.end])?;
-        while let Some(row) = rows.next()? {
-            let link = Link::from_row(row, 0)?;
-            let Some(Parts { members, links, .. }) = parts.get_mut(&link.cluster) else { continue };
-            let Some(([a, b], link)) = link.placed(|content| members.place(content)) else { continue };
-            links.push(LinkRow {
-                a,
-                a_in_b: link.a_in_b.map(Ratio),
-                b,
-                b_in_a: link.b_in_a.map(Ratio),
-                estimated: link.estimated.then_some(true),
-                interval: link.low.zip(link.high).map(|(low, high)| [Ratio(low), Ratio(high)]),
-                outside_bytes: link.outside_bytes,
-                relation: link.relation.into_owned(),
-                resemblance: link.resemblance.map(Ratio),
-                rests_on_frame: link.on_frame.then_some(true),
-                shared_bytes: link.shared_bytes,
-                within_tenth: link.within_tenth.map(Ratio),
-            });
-        }
+    fn add_links(&self, numbers: &Range<i64>, parts: &mut HashMap<i64, Parts>) -> Result<(), Error> {
+        let sql = select::<Link>("WHERE t.cluster >= ? AND t.cluster < ? ORDER BY t.cluster");
+        self.each_row(&sql, [numbers.start, numbers.end], |link: Link| {
+            if let Some(Parts { members, links, .. }) = parts.get_mut(&link.cluster) {
+                links.extend(LinkRow::of(link, |content| members.place(content)));
+            }
+            Ok::<_, Error>(())
+        })?;
         parts.values_mut().for_each(|parts| parts.links.sort_by_key(|link| (link.a, link.b)));
         Ok(())
     }
 
-    fn add_families(&self, numbers: &Range<i64>, parts: &mut HashMap<i64, Parts>) -> rusqlite::Result<()> {
+    fn add_families(&self, numbers: &Range<i64>, parts: &mut HashMap<i64, Parts>) -> Result<(), Error> {
         let sql = format!(
             "SELECT {}, m.content
              FROM family f CROSS JOIN family_member m ON m.cluster = f.cluster AND m.number = f.number
              WHERE f.cluster >= ? AND f.cluster < ? ORDER BY f.cluster, f.number",
             columns::<Family>("f")
         );
-        let mut statement = self.connection.prepare_cached(&sql)?;
-        let mut rows = statement.query([numbers.start, numbers.end])?;
         let mut last = None;
-        while let Some(row) = rows.next()? {
-            let (family, member) = (Family::from_row(row, 0)?, row.get(Family::WIDTH)?);
-            let Some(Parts { members, families, .. }) = parts.get_mut(&family.cluster) else { continue };
+        self.each_row(&sql, [numbers.start, numbers.end], |(family, member): (Family, i64)| {
+            let Some(Parts { members, families, .. }) = parts.get_mut(&family.cluster) else { return Ok(()) };
             let place = |content: i64| members.place(content).unwrap_or(0);
             if last.replace((family.cluster, family.number)) != Some((family.cluster, family.number)) {
                 families.push(FamilyRow {
                     members: Vec::new(),
-                    min_resemblance: Ratio(family.min_resemblance),
+                    min_resemblance: family.min_resemblance,
                     over_representative_only: family.over_representative_only.then_some(true),
                     representative: place(family.representative),
                 });
@@ -252,31 +198,49 @@ impl Report {
             if let Some(family) = families.last_mut() {
                 family.members.push(place(member));
             }
-        }
+            Ok::<_, Error>(())
+        })?;
         let families = parts.values_mut().flat_map(|parts| &mut parts.families);
         families.for_each(|family| family.members.sort_unstable());
         Ok(())
     }
 }
 
+row! {
+    /// A document `d` of a content `c` of a cluster. Copies of a text that are copies of the same bytes are listed as such.
+    struct MemberColumns {
+        cluster: i64 = "c.cluster",
+        content: i64 = "c.id",
+        digest: [u8; 16] = "c.digest",
+        place: DocumentPlace = DocumentPlace::select(),
+        size_bytes: u64 = "c.size_bytes",
+        payload_bytes: u64 = "c.payload_bytes",
+        identical: Option<[u8; 16]> = "CASE WHEN c.identical IS NOT NULL THEN c.digest
+                                            WHEN c.layer > 0 AND c.documents > 1 THEN
+                                              (SELECT b.digest FROM document o JOIN content b ON b.id = o.content
+                                               WHERE o.id = d.other AND b.identical IS NOT NULL) END",
+    }
+}
+
 /// The members, links and families of a cluster.
 #[derive(Default)]
-struct Parts {
-    members: Members,
-    links: Vec<LinkRow>,
-    families: Vec<FamilyRow>,
+pub(crate) struct Parts {
+    pub(crate) members: Members,
+    pub(crate) links: Vec<LinkRow>,
+    pub(crate) families: Vec<FamilyRow>,
 }
 
 /// A content of a cluster, with its first document.
-pub(super) struct Member {
-    pub(super) content: i64,
-    pub(super) document: ClusterDocument,
+pub(crate) struct Member {
+    pub(crate) content: i64,
+    pub(crate) digest: [u8; 16],
+    pub(crate) document: ClusterDocument,
 }
 
-/// The contents of a cluster, and the place of each.
+/// The contents of a cluster in the order of their first documents, and the place of each.
 #[derive(Default)]
-struct Members {
-    all: Vec<Member>,
+pub(crate) struct Members {
+    pub(crate) all: Vec<Member>,
     places: HashMap<i64, usize>,
 }
 
@@ -294,7 +258,7 @@ impl Members {
         self.all.push(member);
     }
 
-    fn place(&self, content: i64) -> Option<usize> {
+    pub(crate) fn place(&self, content: i64) -> Option<usize> {
         match self.places.is_empty() {
             true => self.all.iter().position(|member| member.content == content),
             false => self.places.get(&content).copied(),

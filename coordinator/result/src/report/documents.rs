@@ -3,11 +3,11 @@
 
 use std::collections::{HashMap, HashSet};
 
-use cognate_result_file::{Record as _, Unread, columns};
-use rusqlite::{OptionalExtension as _, Row};
+use cognate_result_file::{Unread, row};
 
 use super::{
-    DocumentSection, Fate, FatePartner, PartnerRow, Ratio, Report, UnreadSection, hex, is_recognised, path_of, time,
+    DocumentPlace, DocumentSection, Fate, FatePartner, Located, PartnerRow, Ratio, Report, UnreadSection, hex, path_of,
+    select,
 };
 use crate::error::Error;
 
@@ -73,10 +73,10 @@ impl Report {
         each: &mut impl FnMut(DocumentSection) -> Result<(), E>,
     ) -> Result<(), E> {
         let against = self.against(filter)?;
-        let mut statement = self.connection.prepare(&document_sql("d.id = ?")).map_err(|error| self.failed(error))?;
+        let sql = document_sql("d.id = ?");
         for id in ids {
-            let found = statement.query_row([id], |row| self.document_of(row)).optional();
-            if let Some(mut document) = found.map_err(|error| self.failed(error))?.flatten()
+            let found = self.first_row(&sql, [id])?.map(|row| self.document_of(row)).transpose()?;
+            if let Some(mut document) = found.flatten()
                 && self.lets_through(filter, against.as_ref(), &mut document)?
             {
                 each(document)?;
@@ -144,36 +144,23 @@ impl Against {
     fn of(report: &Report, site: &str) -> Result<Against, Error> {
         let mut against =
             Against { site: site.to_owned(), copies: HashMap::new(), linked: HashMap::new(), messages: HashMap::new() };
-        let read = |against: &mut Against| -> rusqlite::Result<()> {
-            let sql = "SELECT c.layer, c.digest, min(d.id) FROM content c JOIN document d ON d.content = c.id
-                       JOIN root r ON r.id = d.root WHERE r.site = ? GROUP BY c.id";
-            let mut statement = report.connection.prepare(sql)?;
-            let mut rows = statement.query([site])?;
-            while let Some(row) = rows.next()? {
-                against.copies.insert((row.get(0)?, digest(row.get(1)?)), row.get(2)?);
-            }
-            let sql = "SELECT a.layer, a.digest, b.digest, l.relation, l.shared_bytes FROM link l
-                       JOIN content a ON a.id = l.a JOIN content b ON b.id = l.b";
-            let mut statement = report.connection.prepare(sql)?;
-            let mut rows = statement.query([])?;
-            while let Some(row) = rows.next()? {
-                let layer = row.get(0)?;
-                let (a, b) = ((layer, digest(row.get(1)?)), (layer, digest(row.get(2)?)));
-                let (relation, shared_bytes): (String, u64) = (row.get(3)?, row.get(4)?);
-                against.link(a, b, &relation, shared_bytes);
-                against.link(b, a, cognate_result_file::reversed(&relation), shared_bytes);
-            }
-            // Documents are in sets of messages only if messages are matched.
-            let sql = "SELECT m.hash, min(d.id) FROM message m JOIN document d ON d.message = m.id
-                       JOIN root r ON r.id = d.root WHERE r.site = ? GROUP BY m.id";
-            let mut statement = report.connection.prepare(sql)?;
-            let mut rows = statement.query([site])?;
-            while let Some(row) = rows.next()? {
-                against.messages.insert(hex(row.get_ref(0)?.as_blob()?), row.get(1)?);
-            }
-            Ok(())
-        };
-        read(&mut against).map_err(|error| report.failed(error))?;
+        let sql = "SELECT c.layer, c.digest, min(d.id) FROM content c JOIN document d ON d.content = c.id
+                   JOIN root r ON r.id = d.root WHERE r.site = ? GROUP BY c.id";
+        let copies: Vec<(usize, [u8; 16], i64)> = report.rows(sql, [site])?;
+        against.copies = copies.into_iter().map(|(layer, of, document)| ((layer, digest(of)), document)).collect();
+        let sql = "SELECT a.layer, a.digest, b.digest, l.relation, l.shared_bytes FROM link l
+                   JOIN content a ON a.id = l.a JOIN content b ON b.id = l.b";
+        report.each_row(sql, (), |(layer, a, b, relation, shared_bytes): (usize, _, _, String, u64)| {
+            let (a, b) = ((layer, digest(a)), (layer, digest(b)));
+            against.link(a, b, &relation, shared_bytes);
+            against.link(b, a, cognate_result_file::reversed(&relation), shared_bytes);
+            Ok::<_, Error>(())
+        })?;
+        // Documents are in sets of messages only if messages are matched.
+        let sql = "SELECT m.hash, min(d.id) FROM message m JOIN document d ON d.message = m.id
+                   JOIN root r ON r.id = d.root WHERE r.site = ? GROUP BY m.id";
+        let messages: Vec<([u8; 16], i64)> = report.rows(sql, [site])?;
+        against.messages = messages.into_iter().map(|(hash, document)| (hex(&hash), document)).collect();
         Ok(against)
     }
 
@@ -244,22 +231,21 @@ impl Report {
         view: Option<String>,
         [shared_bytes, all_bytes]: [u64; 2],
     ) -> Result<Option<PartnerRow>, Error> {
-        let sql = "SELECT d.path, r.repository FROM document d JOIN root r ON r.id = d.root WHERE d.id = ?";
-        let mut statement = self.connection.prepare_cached(sql).map_err(|error| self.failed(error))?;
-        let found = statement.query_row([document], |row| {
-            let (path, path_escaped) = path_of(row.get_ref(0)?.as_blob()?);
+        let found = self.first_row::<(i64, Vec<u8>)>("SELECT root, path FROM document WHERE id = ?", [document])?;
+        let partner = |(root, path): (i64, Vec<u8>)| {
+            let (path, path_escaped) = path_of(&path);
             Ok(PartnerRow {
                 path,
                 path_escaped,
                 relation: relation.to_owned(),
-                repository: row.get(1)?,
+                repository: self.root(root)?.repository.clone(),
                 share: Some(Ratio::of(shared_bytes, all_bytes)),
                 shared_bytes,
                 site: site.to_owned(),
                 view,
             })
-        });
-        found.optional().map_err(|error| self.failed(error))
+        };
+        found.map(partner).transpose()
     }
 }
 
@@ -272,28 +258,42 @@ fn digest(bytes: [u8; 16]) -> u128 {
     u128::from_be_bytes(bytes)
 }
 
+row! {
+    /// A listed document `d` with its content `c`, the row `t` of it that has the partner `p`, and its text `tc`.
+    struct ListedDocument {
+        id: i64 = "d.id",
+        place: DocumentPlace = DocumentPlace::select(),
+        status: String = "d.status",
+        size_bytes: u64 = "d.size_bytes",
+        payload_bytes: u64 = "coalesce(c.payload_bytes, 0)",
+        content: Option<[u8; 16]> = "CASE WHEN d.layer = 0 THEN c.digest END",
+        text_content: Option<[u8; 16]> = "tc.digest",
+        text_bytes: Option<u64> = "tc.size_bytes",
+        layer: usize = "t.layer",
+        layer_bytes: Option<u64> = "(SELECT o.payload_bytes FROM content o WHERE o.id = t.content)",
+        shared_bytes: Option<u64> = "t.partner_shared_bytes",
+        relation: Option<String> = "t.partner_relation",
+        partner_root: Option<i64> = "p.root",
+        partner_path: Option<Vec<u8>> = "p.path",
+    }
+}
+
 /// The query for documents in a range of rows `d`.
 fn document_sql(range: &str) -> String {
     format!(
-        "SELECT d.path, d.modified, d.status, r.site, r.repository, d.size_bytes, coalesce(c.payload_bytes, 0),
-                CASE WHEN d.layer = 0 THEN c.digest END, p.path, pr.site, pr.repository, t.partner_shared_bytes, t.partner_relation,
-                d.message_id_hash, t.layer, tc.digest, tc.size_bytes,
-                (SELECT o.payload_bytes FROM content o WHERE o.id = t.content), d.recognised, d.id
-         FROM {} JOIN root r ON r.id = d.root LEFT JOIN content c ON c.id = d.content
-              LEFT JOIN document p ON p.id = t.partner LEFT JOIN root pr ON pr.id = p.root
+        "SELECT {} FROM {LISTED} LEFT JOIN content c ON c.id = d.content LEFT JOIN document p ON p.id = t.partner
               LEFT JOIN content tc ON tc.id = CASE WHEN d.layer > 0 THEN d.content
                                                    ELSE (SELECT o.content FROM document o WHERE o.id = d.other) END
          WHERE d.listed AND {range} ORDER BY d.id",
-        LISTED,
+        ListedDocument::select(),
     )
 }
 
 impl Report {
     /// Unreadable documents.
     pub fn unread<E: From<Error>>(&self, mut each: impl FnMut(UnreadSection) -> Result<(), E>) -> Result<(), E> {
-        let (columns, by) = (columns::<Unread>("u"), self.by_root());
-        let sql = format!("SELECT {columns} FROM unread u JOIN root r ON r.id = u.root ORDER BY {by}, u.path");
-        self.each_or(&sql, |row| Unread::from_row(row, 0).map(Some), &mut |unread: Unread| {
+        let rest = format!("JOIN root r ON r.id = t.root ORDER BY {}, t.path", self.by_root());
+        self.each_row(&select::<Unread>(&rest), (), |unread: Unread| {
             let (root, (path, path_escaped)) = (self.root(unread.root)?, path_of(&unread.path));
             each(UnreadSection {
                 path,
@@ -317,55 +317,51 @@ impl Report {
         range: &str,
         each: &mut impl FnMut(i64, DocumentSection) -> Result<(), E>,
     ) -> Result<(), E> {
-        self.each_or(
-            &document_sql(range),
-            |row| {
-                let id: i64 = row.get("id")?;
-                Ok(self.document_of(row)?.map(|document| (id, document)))
-            },
-            &mut |(id, document)| each(id, document),
-        )
+        self.each_row(&document_sql(range), (), |row: ListedDocument| {
+            let id = row.id;
+            self.document_of(row)?.map_or(Ok(()), |document| each(id, document))
+        })
     }
 
     /// The document of a row; nothing if it is not of this slice.
-    fn document_of(&self, row: &Row<'_>) -> rusqlite::Result<Option<DocumentSection>> {
-        let both = self.views.len() > 1;
-        let partner = |row: &Row<'_>| -> rusqlite::Result<Option<PartnerRow>> {
-            let Some(bytes) = row.get_ref(8)?.as_blob_or_null()? else { return Ok(None) };
-            let (path, path_escaped) = path_of(bytes);
-            Ok(Some(PartnerRow {
-                path,
-                path_escaped,
-                relation: row.get(12)?,
-                repository: row.get(10)?,
-                share: share_of(row.get(11)?, row.get(17)?),
-                shared_bytes: row.get(11)?,
-                site: row.get(9)?,
-                view: self.view(row.get(14)?),
-            }))
-        };
-        let site: String = row.get(3)?;
-        if !self.lists(&site) {
+    fn document_of(&self, row: ListedDocument) -> Result<Option<DocumentSection>, Error> {
+        if !self.lists(&self.root(row.place.root)?.site) {
             return Ok(None);
         }
-        let (path, path_escaped) = path_of(row.get_ref(0)?.as_blob()?);
-        let hex_or_null =
-            |place: usize| -> rusqlite::Result<Option<String>> { Ok(row.get_ref(place)?.as_blob_or_null()?.map(hex)) };
+        let both = self.views.len() > 1;
+        let partner = match (row.partner_root.zip(row.partner_path), row.relation, row.shared_bytes) {
+            (Some((root, path)), Some(relation), Some(shared_bytes)) => {
+                let (root, (path, path_escaped)) = (self.root(root)?, path_of(&path));
+                Some(PartnerRow {
+                    path,
+                    path_escaped,
+                    relation,
+                    repository: root.repository.clone(),
+                    share: share_of(row.shared_bytes, row.layer_bytes),
+                    shared_bytes,
+                    site: root.site.clone(),
+                    view: self.view(row.layer),
+                })
+            }
+            _ => None,
+        };
+        let Located { message_id_hash, modified, path, path_escaped, recognised, repository, site, .. } =
+            self.located(&row.place)?;
         Ok(Some(DocumentSection {
-            content: hex_or_null(7)?,
-            message_id_hash: hex_or_null(13)?,
-            modified: time(row.get(1)?),
-            partner: partner(row)?,
+            content: row.content.map(|digest| hex(&digest)),
+            message_id_hash,
+            modified,
+            partner,
             path,
             path_escaped,
-            payload_bytes: row.get(6)?,
-            recognised: is_recognised(row)?,
-            repository: row.get(4)?,
+            payload_bytes: row.payload_bytes,
+            recognised,
+            repository,
             site,
-            size_bytes: row.get(5)?,
-            status: row.get(2)?,
-            text_bytes: row.get::<_, Option<u64>>(16)?.filter(|_| both),
-            text_content: hex_or_null(15)?.filter(|_| both),
+            size_bytes: row.size_bytes,
+            status: row.status,
+            text_bytes: row.text_bytes.filter(|_| both),
+            text_content: row.text_content.filter(|_| both).map(|digest| hex(&digest)),
         }))
     }
 
@@ -386,46 +382,43 @@ impl Report {
     /// Status of each document of two sites, in short rows for counting. If the partner
     /// is at the same place, its path is left out.
     pub fn fates<E: From<Error>>(&self, mut each: impl FnMut(Fate<'_>) -> Result<(), E>) -> Result<(), E> {
-        let listed = self.listed_number();
-        let sql = format!(
-            "SELECT t.root, t.path, t.size_bytes,
-                    t.status IN ('excluded(empty)', 'excluded(no text)', 'excluded(container)'),
-                    t.partner_shared_bytes, t.partner_relation = 'identical',
-                    CASE WHEN t.partner_in_place THEN NULL
-                         ELSE (SELECT p.path FROM document p WHERE p.id = t.partner) END,
-                    CASE WHEN t.partner_relation <> 'identical'
-                         THEN (SELECT c.payload_bytes FROM content c WHERE c.id = t.content) END,
-                    {listed}, t.counterpart, t.recognised
-             FROM {} ORDER BY {listed}",
-            self.fated(),
-        );
-        let mut statement = self.connection.prepare(&sql).map_err(|error| self.failed(error))?;
-        let mut rows = statement.query([]).map_err(|error| self.failed(error))?;
-        while let Some(row) = rows.next().map_err(|error| self.failed(error))? {
-            let fate = || -> rusqlite::Result<Fate<'_>> {
-                let shared_bytes: Option<u64> = row.get(4)?;
-                let partner = match shared_bytes {
-                    None => None,
-                    Some(shared_bytes) => Some(FatePartner {
-                        shared_bytes,
-                        share: row.get::<_, Option<u64>>(7)?.map(|all| Ratio::of(shared_bytes, all)),
-                        identical: row.get(5)?,
-                        moved_to: row.get_ref(6)?.as_blob_or_null()?,
-                    }),
-                };
-                Ok(Fate {
-                    site: self.place_of_root(row.get(0)?),
-                    path: row.get_ref(1)?.as_blob()?,
-                    size_bytes: row.get(2)?,
-                    empty: row.get(3)?,
-                    partner,
-                    recognised: row.get(10)?,
-                    id: row.get(8)?,
-                    counterpart: row.get(9)?,
-                })
-            };
-            each(fate().map_err(|error| self.failed(error))?)?;
-        }
-        Ok(())
+        let (columns, rows, listed) = (FateColumns::select(), self.fated(), self.listed_number());
+        let sql = format!("SELECT {columns}, {listed} FROM {rows} ORDER BY {listed}");
+        self.each_row(&sql, (), |(row, id): (FateColumns, i64)| {
+            let partner = row.shared_bytes.map(|shared_bytes| FatePartner {
+                shared_bytes,
+                share: row.payload_bytes.map(|all| Ratio::of(shared_bytes, all)),
+                identical: row.identical.unwrap_or_default(),
+                moved_to: row.moved_to.as_deref(),
+            });
+            each(Fate {
+                site: self.place_of_root(row.root),
+                path: &row.path,
+                size_bytes: row.size_bytes,
+                empty: row.empty,
+                partner,
+                recognised: row.recognised,
+                id,
+                counterpart: row.counterpart,
+            })
+        })
+    }
+}
+
+row! {
+    /// What became of a document, in the row `t` that has its partner.
+    struct FateColumns {
+        root: usize = "t.root",
+        path: Vec<u8> = "t.path",
+        size_bytes: u64 = "t.size_bytes",
+        empty: bool = "t.status IN ('excluded(empty)', 'excluded(no text)', 'excluded(container)')",
+        shared_bytes: Option<u64> = "t.partner_shared_bytes",
+        identical: Option<bool> = "t.partner_relation = 'identical'",
+        moved_to: Option<Vec<u8>> = "CASE WHEN t.partner_in_place THEN NULL
+                                          ELSE (SELECT p.path FROM document p WHERE p.id = t.partner) END",
+        payload_bytes: Option<u64> = "CASE WHEN t.partner_relation <> 'identical'
+                                           THEN (SELECT c.payload_bytes FROM content c WHERE c.id = t.content) END",
+        counterpart: Option<i64> = "t.counterpart",
+        recognised: bool = "t.recognised",
     }
 }

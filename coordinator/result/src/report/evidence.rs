@@ -3,7 +3,7 @@
 use cognate_result_file::{Census, Evidence, OnlyHere, OverlapOnce};
 use serde::Serialize;
 
-use super::{Report, path_of};
+use super::{DocumentPlace, Located, Report, path_of};
 use crate::error::Error;
 
 /// Bytes that two sites or parties have in common, with each content counted once.
@@ -193,30 +193,20 @@ impl Report {
     /// The controls, each with where it was found.
     pub fn controls(&self) -> Result<Vec<ControlRow>, Error> {
         let side = self.side()?;
-        let mut sides: Vec<String> =
-            self.collect(&format!("SELECT DISTINCT {side} FROM root ORDER BY 1"), |row| row.get(0))?;
+        let mut sides: Vec<String> = self.rows(&format!("SELECT DISTINCT {side} FROM root ORDER BY 1"), ())?;
         sides.sort_by_key(|name| self.place_of(&side, name));
         let sql = format!(
-            "SELECT d.id, d.path, d.size_bytes, d.content, r.site, r.repository, r.{side} AS side
+            "SELECT {}, d.size_bytes, d.content, r.{side}
              FROM control c JOIN document d ON d.id = c.document JOIN root r ON r.id = d.root ORDER BY {}",
+            DocumentPlace::select(),
             self.by_document()
         );
-        let mut rows = self.collect(&sql, |row| {
-            let (path, path_escaped) = path_of(row.get_ref("path")?.as_blob()?);
-            let content: i64 = row.get("content")?;
-            Ok((
-                content,
-                ControlRow {
-                    found: Vec::new(),
-                    missed: Vec::new(),
-                    path,
-                    path_escaped,
-                    repository: row.get("repository")?,
-                    side: row.get("side")?,
-                    site: row.get("site")?,
-                    size_bytes: row.get("size_bytes")?,
-                },
-            ))
+        let mut rows = Vec::new();
+        self.each_row(&sql, (), |(place, size_bytes, content, side): (DocumentPlace, u64, i64, String)| {
+            let Located { path, path_escaped, repository, site, .. } = self.located(&place)?;
+            let (found, missed) = (Vec::new(), Vec::new());
+            rows.push((content, ControlRow { found, missed, path, path_escaped, repository, side, site, size_bytes }));
+            Ok::<_, Error>(())
         })?;
         for (content, row) in &mut rows {
             let own = row.side.clone();
@@ -237,7 +227,7 @@ impl Report {
 
     /// Between what a comparison of sides is: parties where there are two or more, else sites.
     pub fn side(&self) -> Result<String, Error> {
-        let parties: u64 = self.one("SELECT count(DISTINCT party) FROM root", |row| row.get(0))?;
+        let parties: u64 = self.row("SELECT count(DISTINCT party) FROM root", ())?;
         Ok(if parties > 1 { "party" } else { "site" }.to_owned())
     }
 
@@ -246,7 +236,7 @@ impl Report {
         let sql = format!(
             "SELECT DISTINCT r.{side} FROM document d JOIN root r ON r.id = d.root WHERE d.content = {content} ORDER BY 1"
         );
-        let sides: Vec<String> = self.collect(&sql, |row| row.get(0))?;
+        let sides: Vec<String> = self.rows(&sql, ())?;
         let others = sides.into_iter().filter(|side| side != own);
         Ok(others.map(|side| ControlMatch { relation: relation.to_owned(), side }).collect())
     }
@@ -257,10 +247,12 @@ impl Report {
             "SELECT a, b, relation FROM link WHERE cluster = (SELECT cluster FROM content WHERE id = {content})
              AND {content} IN (a, b) ORDER BY a, b"
         );
-        self.collect(&sql, |row| {
-            let (a, b, relation): (i64, i64, String) = (row.get(0)?, row.get(1)?, row.get(2)?);
-            Ok(if a == content { (b, relation) } else { (a, cognate_result_file::reversed(&relation).to_owned()) })
-        })
+        let links: Vec<(i64, i64, String)> = self.rows(&sql, ())?;
+        let from = |(a, b, relation): (i64, i64, String)| match a == content {
+            true => (b, relation),
+            false => (a, cognate_result_file::reversed(&relation).to_owned()),
+        };
+        Ok(links.into_iter().map(from).collect())
     }
 
     /// Digests of contents of a repository under a layer with their numbers of chunks, spread evenly over all digests: at
@@ -274,21 +266,17 @@ impl Report {
         chunks_max: u64,
     ) -> Result<Vec<[u8; 16]>, Error> {
         let sql = format!("SELECT min(id), max(id) FROM content WHERE layer = {layer}");
-        let (first, last): (Option<u64>, Option<u64>) = self.one(&sql, |row| Ok((row.get(0)?, row.get(1)?)))?;
-        let (Some(first), Some(last)) = (first, last) else { return Ok(Vec::new()) };
+        let contents = self.numbers(&sql)?;
+        if contents.is_empty() {
+            return Ok(Vec::new());
+        }
         // Contents are numbered by their digests, which are as good as random.
-        let stride = ((last - first + 1) / count.max(1)).max(1);
+        let stride = (contents.end - contents.start) / i64::try_from(count.max(1)).unwrap_or(i64::MAX);
         let sql = "SELECT c.digest FROM content c
                    WHERE c.layer = ?1 AND (c.id - ?2) % ?3 = 0 AND c.chunks BETWEEN 1 AND ?4 AND EXISTS
                      (SELECT 1 FROM document d JOIN root r ON r.id = d.root
                       WHERE d.content = c.id AND r.site = ?5 AND r.repository = ?6)
                    ORDER BY c.id";
-        let read = || {
-            let mut statement = self.connection.prepare(sql)?;
-            let layer = u64::try_from(layer).unwrap_or(u64::MAX);
-            let rows = statement.query_map((layer, first, stride, chunks_max, site, repository), |row| row.get(0))?;
-            rows.collect::<rusqlite::Result<Vec<_>>>()
-        };
-        read().map_err(|error| self.failed(error))
+        self.rows(sql, (layer, contents.start, stride.max(1), chunks_max, site, repository))
     }
 }

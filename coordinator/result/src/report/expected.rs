@@ -4,7 +4,7 @@
 //! `cognate evaluate in-common` found in any pair of public folders (`evaluation/pages/in-common-errors.csv`, with which a test
 //! compares it).
 
-use cognate_result_file::{ExactPair, Layer};
+use cognate_result_file::{ExactPair, Layer, row};
 
 use super::{ExactSiteRow, ExpectedError, Ratio, Report};
 use crate::error::Error;
@@ -34,6 +34,18 @@ struct Compared {
     chunk_bytes: u64,
 }
 
+row! {
+    /// What a site measured in all.
+    struct SiteSums {
+        site: String = "site",
+        sampled_pairs: u64 = "sum(sampled_pairs)",
+        measured_pairs: u64 = "sum(measured_pairs)",
+        failure: Option<String> = "max(failure)",
+        refused: bool = "max(refused)",
+        read_bytes: u64 = "sum(read_bytes)",
+    }
+}
+
 impl Report {
     /// The expected error of the shares; none where the method has no chunks.
     pub(super) fn expected_error(&self) -> Result<Option<ExpectedError>, Error> {
@@ -49,20 +61,17 @@ impl Report {
         };
         let mut errors: Vec<i64> = self.records("")?.into_iter().flat_map(both).collect();
         errors.sort_unstable();
-        let sites = self.collect(
-            "SELECT site, sum(sampled_pairs), sum(measured_pairs), max(failure), max(refused), sum(read_bytes)
-             FROM exact_site GROUP BY site ORDER BY site",
-            |row| {
-                Ok(ExactSiteRow {
-                    measured_pairs: row.get(2)?,
-                    read_bytes: row.get(5)?,
-                    reason: row.get(3)?,
-                    refused: row.get(4)?,
-                    sampled_pairs: row.get(1)?,
-                    site: row.get(0)?,
-                })
-            },
-        )?;
+        let sites: Vec<SiteSums> =
+            self.rows(&format!("SELECT {} FROM exact_site GROUP BY site ORDER BY site", SiteSums::select()), ())?;
+        let sites = sites.into_iter().map(|sums| ExactSiteRow {
+            measured_pairs: sums.measured_pairs,
+            read_bytes: sums.read_bytes,
+            reason: sums.failure,
+            refused: sums.refused,
+            sampled_pairs: sums.sampled_pairs,
+            site: sums.site,
+        });
+        let sites = sites.collect();
         let pairs = errors.len() as u64 / 2;
         Ok(Some(match pairs < EXACT_PAIRS_MIN {
             true => ExpectedError {

@@ -1,7 +1,7 @@
 //! The frames of a result: what many otherwise unlike documents have, and links rest on.
 
 use cognate_fingerprint::Tag;
-use cognate_result_file::{Frame, FrameExample, Record as _, columns};
+use cognate_result_file::{Frame, FrameExample, columns};
 use cognate_similarity::frame::FrameRow;
 use cognate_storage::template::{split, split_rows};
 
@@ -45,12 +45,11 @@ impl Report {
     pub fn frames(&self) -> Result<Vec<FrameSection>, Error> {
         let columns = columns::<Frame>("f");
         let sql = format!("SELECT {columns}, k.name FROM frame f JOIN cluster k ON k.id = f.cluster ORDER BY f.id");
-        let mut frames = self.collect(&sql, |row| {
-            let frame = Frame::from_row(row, 0)?;
+        let section = |(frame, cluster): (Frame, String)| {
             let lengths = frame.lengths.as_chunks().0.iter().map(|length| u32::from_le_bytes(*length));
-            Ok(FrameSection {
+            FrameSection {
                 layer: frame.layer,
-                cluster: row.get(Frame::WIDTH)?,
+                cluster,
                 documents: frame.documents,
                 document_bytes: frame.document_bytes,
                 emptied: frame.emptied,
@@ -61,13 +60,13 @@ impl Report {
                 chunks: split(&frame.tags).zip(lengths).collect(),
                 rows: split_rows(&frame.rows).collect(),
                 examples: Vec::new(),
-            })
-        })?;
-        self.each("SELECT c.frame, k.name FROM frame_cluster c JOIN cluster k ON k.id = c.cluster", |row| {
-            let frame: usize = row.get(0)?;
-            frames[frame].clusters.push(row.get(1)?);
-            Ok(())
-        })?;
+            }
+        };
+        let mut frames: Vec<FrameSection> = self.rows(&sql, ())?.into_iter().map(section).collect();
+        let sql = "SELECT c.frame, k.name FROM frame_cluster c JOIN cluster k ON k.id = c.cluster";
+        for (frame, cluster) in self.rows::<(usize, String)>(sql, ())? {
+            frames[frame].clusters.push(cluster);
+        }
         for FrameExample { frame, root, path } in self.records("ORDER BY t.rowid")? {
             let root = self.root(root)?;
             if let Some(frame) = usize::try_from(frame).ok().and_then(|frame| frames.get_mut(frame)) {

@@ -162,12 +162,12 @@ impl Report {
             "SELECT d.id, d.size_bytes, coalesce(CASE WHEN c.cluster IS NULL THEN o.content END, d.content, -d.id)
                    FROM document d LEFT JOIN content c ON c.id = d.content LEFT JOIN document o ON o.id = d.other
                    WHERE d.listed";
-        self.each(sql, |row| {
-            if let Some(place) = places.get(&row.get(0)?) {
+        self.each_row(sql, (), |(id, size_bytes, content): (i64, u64, i64)| {
+            if let Some(place) = places.get(&id) {
                 let count = u32::try_from(numbers.len()).expect("a result has fewer than 2^32 contents");
-                documents[*place] = (*numbers.entry(row.get(2)?).or_insert(count), row.get(1)?);
+                documents[*place] = (*numbers.entry(content).or_insert(count), size_bytes);
             }
-            Ok(())
+            Ok::<_, Error>(())
         })?;
         let shelf = Shelf::new(documents.into_iter(), numbers.len());
         let mut forest = SpanningForest::new(numbers.len());
@@ -190,9 +190,9 @@ impl Report {
 
     /// The links between contents that have a number.
     fn each_link_of(&self, numbers: &HashMap<i64, u32>, mut each: impl FnMut(u32, u32, u64)) -> Result<(), Error> {
-        self.each("SELECT a, b, shared_bytes FROM link", |row| {
-            if let (Some(a), Some(b)) = (numbers.get(&row.get(0)?), numbers.get(&row.get(1)?)) {
-                each(*a, *b, row.get(2)?);
+        self.each_row("SELECT a, b, shared_bytes FROM link", (), |(a, b, shared_bytes): (i64, i64, u64)| {
+            if let (Some(a), Some(b)) = (numbers.get(&a), numbers.get(&b)) {
+                each(*a, *b, shared_bytes);
             }
             Ok(())
         })

@@ -4,9 +4,10 @@ use std::collections::HashMap;
 
 use cognate_proto::path::percent;
 use cognate_proto::shown::is_marked;
-use rusqlite::Row;
+use cognate_result_file::row;
 
-use super::{Ratio, Report, hex, is_recognised, path_of, time};
+use super::clusters::{Member, Parts};
+use super::{DocumentPlace, Located, Ratio, Report, hex};
 use crate::error::Error;
 use cognate_storage::verdict::Labels;
 
@@ -24,22 +25,8 @@ pub struct LoadRow {
     pub exact_group: Option<String>,
     /// Its group under the scan's first view.
     pub group: Option<NearGroup>,
-    /// The EDRM Message ID Hash of a message.
-    pub message_id_hash: Option<String>,
-    /// Time of the last modification of the first.
-    pub modified: String,
-    /// The first one's path.
-    pub path: String,
-    /// True if the path is percent-escaped.
-    pub path_escaped: bool,
-    /// True if some of its text was recognised in pictures of pages.
-    pub recognised: bool,
-    /// The first one's repository.
-    pub repository: String,
-    /// The first one's site.
-    pub site: String,
-    /// The size of each.
-    pub size_bytes: u64,
+    /// The first document, with the size of each.
+    pub document: Located,
     /// Status of the first.
     pub status: String,
     /// Under two views: its group by text.
@@ -84,27 +71,23 @@ struct Groups {
 }
 
 impl Groups {
-    fn of(report: &Report) -> rusqlite::Result<Groups> {
+    fn of(report: &Report) -> Result<Groups, Error> {
         let mut groups = Groups::default();
-        let mut statement =
-            report.connection.prepare("SELECT id, name, representative, layer FROM cluster ORDER BY id")?;
-        let mut rows = statement.query([])?;
-        while let Some(row) = rows.next()? {
-            let (cluster, name, representative): (i64, String, i64) = (row.get(0)?, row.get(1)?, row.get(2)?);
-            let (members, links) = report.members_and_links(cluster)?;
+        let clusters: Vec<(i64, String, i64, usize)> =
+            report.rows("SELECT id, name, representative, layer FROM cluster ORDER BY id", ())?;
+        for (cluster, name, representative, layer) in clusters {
+            let Parts { members, links, .. } = report.parts(cluster)?;
             let mut similarity: HashMap<i64, Option<Ratio>> = HashMap::new();
             for link in links {
-                let (a, b) = (members[link.a].content, members[link.b].content);
+                let (a, b) = (members.all[link.a].content, members.all[link.b].content);
                 if a == representative || b == representative {
                     similarity.insert(if a == representative { b } else { a }, link.resemblance);
                 }
             }
-            for member in &members {
-                let content = member.content;
-                let similarity = similarity.remove(&content).flatten();
-                groups.of.insert(content, Near { cluster, principal: content == representative, similarity });
+            for Member { content, .. } in &members.all {
+                let similarity = similarity.remove(content).flatten();
+                groups.of.insert(*content, Near { cluster, principal: *content == representative, similarity });
             }
-            let layer = row.get(3)?;
             let verdict = report.verdict_of_cluster(layer, &name).filter(|verdict| verdict.changed.is_none());
             let labels = report.labels_of(layer, &name);
             groups.names.insert(cluster, Named { id: name, verdict: verdict.map(|verdict| verdict.verdict), labels });
@@ -131,43 +114,35 @@ impl Report {
     /// # Errors
     /// Fails if the file cannot be read, or `each` fails.
     pub fn load_rows<E: From<Error>>(&self, mut each: impl FnMut(LoadRow) -> Result<(), E>) -> Result<(), E> {
-        let groups = Groups::of(self).map_err(|error| self.failed(error))?;
-        let sql = "SELECT d.content, d.id, d.path, d.modified, d.status, d.size_bytes, r.site, r.repository, c.digest,
-                          c.identical IS NOT NULL, d.message_id_hash, o.content, oc.digest, d.layer,
-                          d.recognised
-                   FROM document d JOIN root r ON r.id = d.root LEFT JOIN content c ON c.id = d.content
-                        LEFT JOIN document o ON o.id = d.other LEFT JOIN content oc ON oc.id = o.content
-                   WHERE d.listed ORDER BY d.content IS NULL, d.content, d.id";
+        let groups = Groups::of(self)?;
+        let sql = format!(
+            "SELECT {} FROM document d LEFT JOIN content c ON c.id = d.content
+                  LEFT JOIN document o ON o.id = d.other LEFT JOIN content oc ON oc.id = o.content
+             WHERE d.listed ORDER BY d.content IS NULL, d.content, d.id",
+            LoadColumns::select()
+        );
         let mut current: Option<(Option<i64>, LoadRow)> = None;
-        self.each_or(
-            sql,
-            |row| {
-                let (content, site): (Option<i64>, String) = (row.get(0)?, row.get(6)?);
-                let (path, path_escaped) = path_of(row.get_ref(2)?.as_blob()?);
-                let listed = percent(&path, path_escaped.is_none(), |one| one == ';' || is_marked(one));
-                let place = format!("{site}/{}: {listed}", row.get::<_, String>(7)?);
-                match &mut current {
-                    Some((of, open)) if content.is_some() && *of == content => {
-                        open.all_paths.push(place);
-                        if !open.all_sites.contains(&site) {
-                            open.all_sites.push(site);
-                        }
-                        Ok(None)
+        let mut each = |row: LoadRow| if self.lists_any(&row.all_sites) { each(row) } else { Ok(()) };
+        self.each_row(&sql, (), |row: LoadColumns| {
+            let document = Located { size_bytes: Some(row.size_bytes), ..self.located(&row.place)? };
+            let Located { site, repository, path, path_escaped, .. } = &document;
+            let listed = percent(path, path_escaped.is_none(), |one| one == ';' || is_marked(one));
+            let (place, site) = (format!("{site}/{repository}: {listed}"), site.clone());
+            match &mut current {
+                Some((of, open)) if row.content.is_some() && *of == row.content => {
+                    open.all_paths.push(place);
+                    if !open.all_sites.contains(&site) {
+                        open.all_sites.push(site);
                     }
-                    _ => {
-                        let mut next = load_row(row, &groups, path, path_escaped.is_some())?;
-                        next.all_paths.push(place);
-                        next.all_sites.push(site);
-                        Ok(current.replace((content, next)).map(|(_, done)| done))
-                    }
+                    Ok(())
                 }
-            },
-            &mut |row: LoadRow| if self.lists_any(&row.all_sites) { each(row) } else { Ok(()) },
-        )?;
-        match current {
-            Some((_, last)) if self.lists_any(&last.all_sites) => each(last),
-            _ => Ok(()),
-        }
+                _ => {
+                    let next = (row.content, row.load_row(&groups, document, site, place));
+                    current.replace(next).map_or(Ok(()), |(_, done)| each(done))
+                }
+            }
+        })?;
+        current.map_or(Ok(()), |(_, last)| each(last))
     }
 
     fn lists_any(&self, sites: &[String]) -> bool {
@@ -175,32 +150,42 @@ impl Report {
     }
 }
 
-fn load_row(row: &Row<'_>, groups: &Groups, path: String, path_escaped: bool) -> rusqlite::Result<LoadRow> {
-    let digest =
-        |place: usize| -> rusqlite::Result<Option<String>> { Ok(row.get_ref(place)?.as_blob_or_null()?.map(hex)) };
-    let content = digest(8)?;
-    // Members of containers have text alone.
-    let is_text_alone = row.get::<_, i64>(13)? > 0;
-    let (group, text_group, text_content) = match is_text_alone {
-        false => (groups.group_of(row.get(0)?), groups.group_of(row.get(11)?), digest(12)?),
-        true => (None, groups.group_of(row.get(0)?), content.clone()),
-    };
-    Ok(LoadRow {
-        all_sites: Vec::new(),
-        all_paths: Vec::new(),
-        exact_group: content.clone().filter(|_| row.get::<_, bool>(9).unwrap_or_default()),
-        content: content.filter(|_| !is_text_alone),
-        group,
-        message_id_hash: digest(10)?,
-        modified: time(row.get(3)?),
-        path,
-        path_escaped,
-        recognised: is_recognised(row)?.is_some(),
-        repository: row.get(7)?,
-        site: row.get(6)?,
-        size_bytes: row.get(5)?,
-        status: row.get(4)?,
-        text_group,
-        text_content,
-    })
+row! {
+    /// A listed document `d` with its content `c`, and its content `oc` under the other view.
+    struct LoadColumns {
+        content: Option<i64> = "d.content",
+        place: DocumentPlace = DocumentPlace::select(),
+        status: String = "d.status",
+        size_bytes: u64 = "d.size_bytes",
+        layer: usize = "d.layer",
+        digest: Option<[u8; 16]> = "c.digest",
+        is_identical: bool = "c.identical IS NOT NULL",
+        other_content: Option<i64> = "o.content",
+        other_digest: Option<[u8; 16]> = "oc.digest",
+    }
+}
+
+impl LoadColumns {
+    /// The row that begins with this document.
+    fn load_row(self, groups: &Groups, document: Located, site: String, place: String) -> LoadRow {
+        let content = self.digest.map(|digest| hex(&digest));
+        // Members of containers have text alone.
+        let is_text_alone = self.layer > 0;
+        let (of_content, of_other) = (groups.group_of(self.content), groups.group_of(self.other_content));
+        let (group, text_group, text_content) = match is_text_alone {
+            false => (of_content, of_other, self.other_digest.map(|digest| hex(&digest))),
+            true => (None, of_content, content.clone()),
+        };
+        LoadRow {
+            all_sites: vec![site],
+            all_paths: vec![place],
+            exact_group: content.clone().filter(|_| self.is_identical),
+            content: content.filter(|_| !is_text_alone),
+            document,
+            group,
+            status: self.status,
+            text_group,
+            text_content,
+        }
+    }
 }

@@ -4,6 +4,7 @@
 //! the other order needs no sorting: repositories are read one after the other.
 
 use std::mem::swap;
+use std::ops::Range;
 
 use cognate_result_file::Root;
 
@@ -21,10 +22,10 @@ pub enum Order {
 }
 
 /// A repository, and its place in the order of the launch.
-pub(super) struct RootPlace {
-    pub(super) party: String,
-    pub(super) site: String,
-    pub(super) repository: String,
+pub(crate) struct RootPlace {
+    pub(crate) party: String,
+    pub(crate) site: String,
+    pub(crate) repository: String,
     place: usize,
 }
 
@@ -41,10 +42,42 @@ impl Report {
     }
 
     /// The repository of a record.
-    pub(super) fn root(&self, number: i64) -> Result<&RootPlace, Error> {
+    pub(crate) fn root(&self, number: i64) -> Result<&RootPlace, Error> {
         let root = usize::try_from(number).ok().and_then(|number| self.roots.get(number));
         let detail = || format!("a row is of the repository {number}, which it does not have");
         root.ok_or_else(|| Error::Corrupt { path: self.path.clone(), detail: detail() })
+    }
+
+    /// The number of a repository, if it took part.
+    pub(crate) fn root_number(&self, site: &str, repository: &str) -> Option<i64> {
+        let place = self.roots.iter().position(|root| root.site == site && root.repository == repository);
+        place.and_then(|number| i64::try_from(number).ok())
+    }
+
+    /// The numbers of the repositories of a site, with commas between them.
+    pub(super) fn roots_at(&self, site: &str) -> String {
+        let own = self.roots.iter().enumerate().filter(|(_, root)| root.site == site);
+        own.map(|(number, _)| number.to_string()).collect::<Vec<_>>().join(",")
+    }
+
+    /// The party of a site.
+    pub(super) fn party_of(&self, site: &str) -> Option<&str> {
+        self.roots.iter().find(|root| root.site == site).map(|root| root.party.as_str())
+    }
+
+    /// The number of the first document at this place or after it; one more than all, if there is none. Documents are numbered in the order of
+    /// their repositories and paths, and nothing else in the file finds a path.
+    pub(super) fn number_at(&self, root: i64, path: &[u8]) -> Result<i64, Error> {
+        // Asked for both at once, SQLite goes through all.
+        let Range { mut start, mut end } =
+            self.numbers("SELECT (SELECT min(id) FROM document), (SELECT max(id) FROM document)")?;
+        while start < end {
+            let middle = start + (end - start) / 2;
+            let sql = "SELECT root, path FROM document WHERE id >= ? ORDER BY id LIMIT 1";
+            let (of, at): (i64, Vec<u8>) = self.row(sql, [middle])?;
+            if (of, at.as_slice()) < (root, path) { start = middle + 1 } else { end = middle }
+        }
+        Ok(start)
     }
 
     /// Reads with the sites in this order.
@@ -146,10 +179,9 @@ impl Report {
             return Ok(vec!["1".to_owned()]);
         }
         let sql = "SELECT root, min(id), max(id) FROM document GROUP BY root";
-        let mut ranges = self.collect(sql, |row| {
-            let (root, first, last): (usize, i64, i64) = (row.get(0)?, row.get(1)?, row.get(2)?);
-            Ok((self.place_of_root(root), format!("d.id BETWEEN {first} AND {last}")))
-        })?;
+        let ranges = self.rows::<(usize, i64, i64)>(sql, ())?.into_iter();
+        let range = |(root, first, last)| (self.place_of_root(root), format!("d.id BETWEEN {first} AND {last}"));
+        let mut ranges: Vec<(usize, String)> = ranges.map(range).collect();
         ranges.sort_unstable();
         Ok(ranges.into_iter().map(|(_, range)| range).collect())
     }
@@ -159,7 +191,7 @@ impl Report {
         let sql = "SELECT site || '/' || repository FROM
                      (SELECT site, repository, place FROM root UNION ALL SELECT site, repository, place FROM missing)
                    ORDER BY place";
-        self.collect(sql, |row| row.get(0))
+        self.rows(sql, ())
     }
 }
 

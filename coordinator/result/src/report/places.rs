@@ -1,8 +1,8 @@
 //! Overlap of places, and strength of the links: folders, overlap, histograms.
 
-use cognate_result_file::{FolderPair, Histogram, Overlap, Record as _, columns};
+use cognate_result_file::{FolderPair, Histogram, Overlap};
 
-use super::{BucketRow, FolderPlace, FolderSection, HistogramSection, OverlapSection, Ratio, Report, path_of};
+use super::{BucketRow, FolderPlace, FolderSection, HistogramSection, OverlapSection, Ratio, Report, path_of, select};
 use crate::error::Error;
 use cognate_analysis::HISTOGRAM_BUCKETS as BUCKETS;
 
@@ -34,8 +34,7 @@ impl Report {
             let (root, (path, path_escaped)) = (self.root(root)?, path_of(path));
             Ok(FolderPlace { path, path_escaped, repository: root.repository.clone(), site: root.site.clone() })
         };
-        let sql = format!("SELECT {} FROM folder t ORDER BY t.id {which}", columns::<FolderPair>("t"));
-        self.each_or(&sql, |row| FolderPair::from_row(row, 0).map(Some), &mut |pair: FolderPair| {
+        self.each_row(&select::<FolderPair>(&format!("ORDER BY t.id {which}")), (), |pair: FolderPair| {
             let section = FolderSection {
                 a: folder(pair.root_a, &pair.path_a)?,
                 b: folder(pair.root_b, &pair.path_b)?,

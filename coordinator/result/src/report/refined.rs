@@ -3,6 +3,7 @@
 use cognate_result_file::Refined;
 use rusqlite::params;
 
+use super::order::RootPlace;
 use super::{RefinedSection, Report};
 use crate::error::Error;
 
@@ -25,27 +26,18 @@ impl Report {
         size_bytes_min: u64,
         mut each: impl FnMut(&Interesting<'_>),
     ) -> Result<(), Error> {
-        let sql = "SELECT r.site, r.repository, d.path, c.digest, c.size_bytes
-                   FROM document d JOIN content c ON c.id = d.content JOIN root r ON r.id = d.root
+        let sql = "SELECT d.root, d.path, c.digest, c.size_bytes FROM document d JOIN content c ON c.id = d.content
                    WHERE d.layer = ?4
                      AND ((?1 AND c.cluster IS NOT NULL)
                        OR (?2 AND coalesce(d.layer_status, d.status) = 'unique' AND c.size_bytes >= ?3))
                    ORDER BY d.id";
-        let mut statement = self.connection.prepare(sql).map_err(|error| self.failed(error))?;
         let size_bytes_min = i64::try_from(size_bytes_min).unwrap_or(i64::MAX);
-        let mut rows =
-            statement.query(params![linked, unmatched, size_bytes_min, layer]).map_err(|error| self.failed(error))?;
-        while let Some(row) = rows.next().map_err(|error| self.failed(error))? {
-            let mut read = || -> rusqlite::Result<()> {
-                let (site, repository): (String, String) = (row.get(0)?, row.get(1)?);
-                let (path, digest): (Vec<u8>, [u8; 16]) = (row.get(2)?, row.get(3)?);
-                let size_bytes = row.get(4)?;
-                each(&Interesting { site: &site, repository: &repository, path: &path, digest, size_bytes });
-                Ok(())
-            };
-            read().map_err(|error| self.failed(error))?;
-        }
-        Ok(())
+        self.each_row(sql, params![linked, unmatched, size_bytes_min, layer], |(root, path, digest, size_bytes)| {
+            let RootPlace { site, repository, .. } = self.root(root)?;
+            let path: Vec<u8> = path;
+            each(&Interesting { site, repository, path: &path, digest, size_bytes });
+            Ok(())
+        })
     }
 
     /// The scan that this one refines, and the chosen documents; nothing if it refines none.

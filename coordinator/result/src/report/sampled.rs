@@ -10,6 +10,7 @@ use cognate_fingerprint::binomial_interval;
 use cognate_proto::selection::{Drawn, place};
 use serde::Serialize;
 
+use super::order::RootPlace;
 use super::{Ratio, Report};
 use crate::error::Error;
 
@@ -49,18 +50,14 @@ impl Report {
         let Some(percent) = percent.filter(|_| !self.is_part() && self.roots.len() <= ROOTS_MAX) else {
             return Ok(Vec::new());
         };
-        let names = self.collect("SELECT id, site, repository FROM root ORDER BY id", |row| {
-            Ok((row.get::<_, i64>(0)?, format!("{}/{}", row.get::<_, String>(1)?, row.get::<_, String>(2)?)))
-        })?;
+        let name = |root: &RootPlace| format!("{}/{}", root.site, root.repository);
+        let names: Vec<(i64, String)> = (0..).zip(self.roots.iter().map(name)).collect();
         let sql = "SELECT root, path, size_bytes, content FROM document WHERE listed AND content IS NOT NULL";
-        let rows = self.collect(sql, |row| {
-            Ok((row.get::<_, i64>(0)?, row.get::<_, Vec<u8>>(1)?, row.get::<_, u64>(2)?, row.get::<_, i64>(3)?))
-        })?;
+        let rows: Vec<(i64, Vec<u8>, u64, i64)> = self.rows(sql, ())?;
         let mut links: HashMap<(i64, i64), u64> = HashMap::new();
-        self.each("SELECT a, b, shared_bytes FROM link", |row| {
-            let (a, b, shared): (i64, i64, u64) = (row.get(0)?, row.get(1)?, row.get(2)?);
+        self.each_row("SELECT a, b, shared_bytes FROM link", (), |(a, b, shared)| {
             links.extend([((a, b), shared), ((b, a), shared)]);
-            Ok(())
+            Ok::<_, Error>(())
         })?;
         let mut all = Vec::new();
         for (of, of_name) in &names {

@@ -2,13 +2,11 @@
 
 use std::borrow::Cow;
 
-use cognate_result_file::{
-    FineChunks, Layer, Missing, Record as _, Root, Scan, Selection, SetAside, Skipped, StatusCount, columns,
-};
+use cognate_result_file::{FineChunks, Layer, Missing, Root, Scan, Selection, SetAside, Skipped, StatusCount};
 
 use super::{
     Counts, FineRepository, FineSection, LayerRow, MissingRow, Ratio, Report, RunSection, RunSite, ScanSection,
-    SelectionSection, SetAsideRow, SiteSection, hex, time,
+    SelectionSection, SetAsideRow, SiteSection, hex, select, time,
 };
 use crate::error::Error;
 
@@ -119,7 +117,7 @@ impl Report {
         // Only a comparison by fine chunks has frames: in any other all links would be looked at for nothing.
         let sql = "SELECT (SELECT count(*) FROM frame), (SELECT count(*) FROM cluster WHERE on_frame),
                           (SELECT count(*) FROM link WHERE on_frame)";
-        let (frames, frame_clusters, frame_links) = self.one(sql, |row| Ok((row.get(0)?, row.get(1)?, row.get(2)?)))?;
+        let (frames, frame_clusters, frame_links) = self.row(sql, ())?;
         Ok(Some(FineSection {
             coarse_pairs: sum(|layer| layer.coarse_pairs),
             fine_pairs: sum(|layer| layer.fine_pairs),
@@ -134,14 +132,10 @@ impl Report {
 
     /// The tags that were left out of the comparison.
     pub fn set_aside<E: From<Error>>(&self, mut each: impl FnMut(SetAsideRow) -> Result<(), E>) -> Result<(), E> {
-        let sql = format!("SELECT {} FROM set_aside t ORDER BY t.layer, t.tag", columns::<SetAside>("t"));
-        self.each_or(
-            &sql,
-            |row| SetAside::from_row(row, 0).map(Some),
-            &mut |SetAside { tag, documents, length_bytes, layer, crowded }| {
-                each(SetAsideRow { crowded, documents, length_bytes, tag: hex(&tag), view: self.view(layer) })
-            },
-        )
+        self.each_row(&select::<SetAside>("ORDER BY t.layer, t.tag"), (), |row| {
+            let SetAside { tag, documents, length_bytes, layer, crowded } = row;
+            each(SetAsideRow { crowded, documents, length_bytes, tag: hex(&tag), view: self.view(layer) })
+        })
     }
 
     fn run(&self, scan: &Scan) -> Result<RunSection, Error> {
@@ -212,16 +206,14 @@ impl Report {
             }
         }
         let sql = "SELECT root, reason, count(*) FROM unread WHERE reason LIKE '%: %' GROUP BY 1, 2";
-        self.each(sql, |row| {
-            let (root, reason, count): (usize, String, u64) = (row.get(0)?, row.get(1)?, row.get(2)?);
+        for (root, reason, count) in self.rows::<(usize, String, u64)>(sql, ())? {
             let site = &mut sites[root];
             if let Some(reason) = reason.strip_prefix("unextractable: ") {
                 site.unextractable.insert(reason.to_owned(), count);
             } else if let Some(reason) = reason.strip_prefix("not compared by text: ") {
                 site.not_compared_by_text.insert(reason.to_owned(), count);
             }
-            Ok(())
-        })?;
+        }
         Ok(self.sort_roots(sites))
     }
 }

@@ -2,11 +2,10 @@
 
 use std::ops::Range;
 
-use cognate_result_file::{Damaged, PackedDocument, PackedSet};
-use rusqlite::Row;
+use cognate_result_file::{Damaged, Layer, PackedDocument, PackedSet};
 
 use super::blocks::blocks;
-use super::{IdenticalSet, IdenticalTotals, Located, Report, hex, located, path_of, time};
+use super::{DocumentPlace, IdenticalSet, IdenticalTotals, Located, Report, hex, path_of, time};
 use crate::error::Error;
 
 /// A piece of the list of identical sets.
@@ -48,7 +47,7 @@ impl Report {
         // A slice or a choice of a report has some of the sets, and packed they are all.
         let packed: Vec<i64> = match self.is_part() {
             true => Vec::new(),
-            false => self.collect("SELECT first FROM packed_sets ORDER BY first", |row| row.get(0))?,
+            false => self.rows("SELECT first FROM packed_sets ORDER BY first", ())?,
         };
         if let Some(last) = packed.last() {
             others.start = self.packed(*last)?.numbers.end;
@@ -82,8 +81,7 @@ impl Report {
 
     /// The block of packed sets that begins with the set of this number: it has some, and their numbers ascend.
     fn packed(&self, first: i64) -> Result<PackedBlock, Error> {
-        let bytes: Vec<u8> =
-            self.one(&format!("SELECT block FROM packed_sets WHERE first = {first}"), |row| row.get(0))?;
+        let bytes: Vec<u8> = self.row("SELECT block FROM packed_sets WHERE first = ?", [first])?;
         let mut block = PackedBlock { bytes, numbers: first..first, says_more: false };
         let (mut set, mut rest) = (PackedSet::default(), block.bytes.as_slice());
         while self.unpack(&mut set, &mut rest)? {
@@ -161,22 +159,21 @@ impl Report {
         Ok(found)
     }
 
-    fn identical_where<E: From<Error>>(
+    pub(super) fn identical_where<E: From<Error>>(
         &self,
         condition: &str,
         each: &mut impl FnMut(IdenticalSet) -> Result<(), E>,
     ) -> Result<(), E> {
         // Files with the same text have sizes of their own.
         let sql = format!(
-            "SELECT c.identical, c.digest, c.size_bytes, d.path, d.modified, r.site, r.repository, r.party,
-                    d.message_id_hash, c.layer,
-                    CASE WHEN c.layer > 0 THEN (SELECT o.size_bytes FROM document o WHERE o.id = d.other) END,
-                    d.recognised
-                   FROM content c JOIN document d ON d.content = c.id JOIN root r ON r.id = d.root
-                   WHERE {condition} ORDER BY c.identical, {}",
+            "SELECT c.identical, c.digest, c.size_bytes, c.layer, {},
+                    CASE WHEN c.layer > 0 THEN (SELECT o.size_bytes FROM document o WHERE o.id = d.other) END
+             FROM content c JOIN document d ON d.content = c.id JOIN root r ON r.id = d.root
+             WHERE {condition} ORDER BY c.identical, {}",
+            DocumentPlace::select(),
             self.by_document()
         );
-        self.sets(&sql, |row| Ok((self.tier(row.get(9)?), self.view(row.get(9)?))), each)
+        self.sets(&sql, |layer| (self.tier(layer), self.view(layer)), each)
     }
 
     pub(super) fn messages_where<E: From<Error>>(
@@ -185,63 +182,52 @@ impl Report {
         each: &mut impl FnMut(IdenticalSet) -> Result<(), E>,
     ) -> Result<(), E> {
         let sql = format!(
-            "SELECT m.id, m.hash, NULL, d.path, d.modified, r.site, r.repository, r.party, d.message_id_hash, 0,
-                    d.size_bytes, d.recognised
-                   FROM message m JOIN document d ON d.message = m.id JOIN root r ON r.id = d.root
-                   {condition} ORDER BY m.id, {}",
+            "SELECT m.id, m.hash, NULL, 0, {}, d.size_bytes
+             FROM message m JOIN document d ON d.message = m.id JOIN root r ON r.id = d.root {condition} ORDER BY m.id, {}",
+            DocumentPlace::select(),
             self.by_document()
         );
-        self.sets(&sql, |_| Ok(("same message", None)), each)
+        self.sets(&sql, |_| ("same message", None), each)
     }
 
-    /// Puts the documents of sets together by the first column.
+    /// Puts the documents of sets together by the number of the set.
     fn sets<E: From<Error>>(
         &self,
         sql: &str,
-        tier_of: impl Fn(&Row<'_>) -> rusqlite::Result<(&'static str, Option<String>)>,
+        tier_of: impl Fn(usize) -> (&'static str, Option<String>),
         each: &mut impl FnMut(IdenticalSet) -> Result<(), E>,
     ) -> Result<(), E> {
+        type SetDocument = (i64, [u8; 16], Option<u64>, usize, DocumentPlace, Option<u64>);
         let mut set: Option<(i64, IdenticalSet)> = None;
-        self.each_or(
-            sql,
-            |row| {
-                let place: i64 = row.get(0)?;
-                let document = Located { size_bytes: row.get(10)?, ..located(row)? };
-                match &mut set {
-                    Some((current, set)) if *current == place => set.documents.push(document),
-                    _ => {
-                        let (tier, view) = tier_of(row)?;
-                        let id = hex(&row.get::<_, Vec<u8>>(1)?);
-                        let next = IdenticalSet {
-                            documents: vec![document],
-                            verdict: self.verdict_of_set(tier, &id),
-                            id,
-                            size_bytes: row.get(2)?,
-                            tier,
-                            view,
-                        };
-                        if let Some((_, finished)) = set.replace((place, next)) {
-                            return Ok(Some(finished));
-                        }
+        self.each_row(sql, (), |(number, digest, size_bytes, layer, place, own_bytes): SetDocument| {
+            let document = Located { size_bytes: own_bytes, ..self.located(&place)? };
+            match &mut set {
+                Some((current, set)) if *current == number => set.documents.push(document),
+                _ => {
+                    let ((tier, view), id) = (tier_of(layer), hex(&digest));
+                    let (documents, verdict) = (vec![document], self.verdict_of_set(tier, &id));
+                    let next = IdenticalSet { documents, verdict, id, size_bytes, tier, view };
+                    if let Some((_, finished)) = set.replace((number, next)) {
+                        return each(finished);
                     }
                 }
-                Ok(None)
-            },
-            each,
-        )?;
+            }
+            Ok(())
+        })?;
         set.map_or(Ok(()), |(_, last)| each(last))
     }
 
     /// Sums over the identical sets, tier by tier; tiers that have none are left out.
     pub fn identical_totals(&self) -> Result<Vec<IdenticalTotals>, Error> {
-        let sql = "SELECT number, identical_sets, identical_in_place, wasted_bytes FROM layer ORDER BY number";
-        let mut totals = self.collect(sql, |row| {
-            let tier = self.tier(row.get(0)?);
-            Ok(IdenticalTotals { tier, sets: row.get(1)?, in_place: row.get(2)?, wasted_bytes: row.get(3)? })
-        })?;
-        totals.push(self.one("SELECT count(*), coalesce(sum(in_place), 0) FROM message", |row| {
-            Ok(IdenticalTotals { tier: "same message", sets: row.get(0)?, in_place: row.get(1)?, wasted_bytes: 0 })
-        })?);
+        let of_layer = |layer: Layer| IdenticalTotals {
+            tier: self.tier(layer.number),
+            sets: layer.identical_sets,
+            in_place: layer.identical_in_place,
+            wasted_bytes: layer.wasted_bytes,
+        };
+        let mut totals: Vec<IdenticalTotals> = self.records("ORDER BY t.number")?.into_iter().map(of_layer).collect();
+        let (sets, in_place) = self.row("SELECT count(*), coalesce(sum(in_place), 0) FROM message", ())?;
+        totals.push(IdenticalTotals { tier: "same message", sets, in_place, wasted_bytes: 0 });
         totals.retain(|totals| totals.sets > 0);
         Ok(totals)
     }

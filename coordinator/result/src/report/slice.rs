@@ -97,7 +97,7 @@ impl Report {
     pub fn identical_documents(&self) -> Result<u64, Error> {
         let sql = "SELECT (SELECT coalesce(sum(documents), 0) FROM content WHERE identical IS NOT NULL)
                         + (SELECT coalesce(sum(documents), 0) FROM message)";
-        self.one(sql, |row| row.get(0))
+        self.row(sql, ())
     }
 
     /// Sums over the clusters of all views.
@@ -106,6 +106,7 @@ impl Report {
     /// Fails if the file cannot be read.
     pub fn cluster_totals(&self) -> Result<ClusterTotals, Error> {
         let sql = "SELECT count(*), coalesce(sum(members), 0), coalesce(sum(total_bytes), 0) FROM cluster";
-        self.one(sql, |row| Ok(ClusterTotals { clusters: row.get(0)?, contents: row.get(1)?, bytes: row.get(2)? }))
+        let (clusters, contents, bytes) = self.row(sql, ())?;
+        Ok(ClusterTotals { clusters, contents, bytes })
     }
 }

@@ -2,6 +2,7 @@
 
 use std::ops::Range;
 
+use cognate_result_file::row;
 use rusqlite::params;
 
 use super::{Report, path_of};
@@ -54,14 +55,7 @@ impl Report {
         if self.roots.len() != 2 || self.is_part() {
             return Ok((Vec::new(), false));
         }
-        let sql = "SELECT id FROM root WHERE site = ?1 AND repository = ?2";
-        let root: Option<i64> = self
-            .connection
-            .query_row(sql, [site, repository], |row| row.get(0))
-            .map(Some)
-            .or_else(|error| if error == rusqlite::Error::QueryReturnedNoRows { Ok(None) } else { Err(error) })
-            .map_err(|error| self.failed(error))?;
-        let Some(root) = root else { return Ok((Vec::new(), false)) };
+        let Some(root) = self.root_number(site, repository) else { return Ok((Vec::new(), false)) };
         let alone = |row: &str| format!("{row}.partner_in_place IS NULL AND {row}.status NOT IN ({NOTHING})");
         // At one place, with too little in common for a link: changed, as `changes` counts.
         let rewritten = format!(
@@ -73,46 +67,31 @@ impl Report {
         );
         let listed = self.listed_number();
         let sql = format!(
-            "SELECT CASE instr(rest, x'2f') WHEN 0 THEN rest ELSE substr(rest, 1, instr(rest, x'2f')) END AS name,
-                    sum(fate = 0), sum(fate = 1), sum(fate = 2), sum(fate = 3), max(CASE fate WHEN 2 THEN partner END)
-             FROM (SELECT substr(t.path, ?3) AS rest,
+            "SELECT {} FROM (SELECT substr(t.path, ?3) AS rest,
                      CASE WHEN t.partner_in_place AND t.partner_relation = 'identical' THEN 0
                           WHEN t.partner_in_place OR {rewritten} THEN 1
                           WHEN t.partner_in_place IS NOT NULL THEN 2
                           WHEN t.status NOT IN ({NOTHING}) THEN 3 END AS fate, t.partner AS partner
                    FROM {} AND {listed} >= ?1 AND {listed} < ?2)
              WHERE fate IS NOT NULL GROUP BY name ORDER BY name LIMIT {}",
+            EntryColumns::select(),
             self.fated(),
             ENTRIES_MAX + 1
         );
         let numbers = self.numbers_below(root, folder)?;
-        let read = || -> rusqlite::Result<Vec<TreeEntry>> {
-            let mut statement = self.connection.prepare_cached(&sql)?;
-            let start = i64::try_from(folder.len()).unwrap_or(i64::MAX - 1) + 1;
-            let mut rows = statement.query(params![numbers.start, numbers.end, start])?;
-            let mut entries = Vec::new();
-            while let Some(row) = rows.next()? {
-                let bytes: Vec<u8> = row.get(0)?;
-                let partner: Option<i64> = row.get(5)?;
-                let mut entry = TreeEntry {
-                    name: path_of(&bytes).0,
-                    bytes,
-                    same: row.get(1)?,
-                    changed: row.get(2)?,
-                    moved: row.get(3)?,
-                    only: row.get(4)?,
-                    elsewhere: None,
-                };
-                if let Some(partner) = partner.filter(|_| !entry.is_folder()) {
-                    let sql = "SELECT path FROM document WHERE id = ?";
-                    let path: Vec<u8> = self.connection.prepare_cached(sql)?.query_row([partner], |row| row.get(0))?;
-                    entry.elsewhere = Some(path_of(&path).0);
-                }
-                entries.push(entry);
+        let start = i64::try_from(folder.len()).unwrap_or(i64::MAX - 1) + 1;
+        let mut entries = Vec::new();
+        self.each_row(&sql, params![numbers.start, numbers.end, start], |row: EntryColumns| {
+            let EntryColumns { name: bytes, same, changed, moved, only, partner } = row;
+            let name = path_of(&bytes).0;
+            let mut entry = TreeEntry { name, bytes, same, changed, moved, only, elsewhere: None };
+            if let Some(partner) = partner.filter(|_| !entry.is_folder()) {
+                let path: Vec<u8> = self.row("SELECT path FROM document WHERE id = ?", [partner])?;
+                entry.elsewhere = Some(path_of(&path).0);
             }
-            Ok(entries)
-        };
-        let mut entries = read().map_err(|error| self.failed(error))?;
+            entries.push(entry);
+            Ok::<_, Error>(())
+        })?;
         let is_more = entries.len() > ENTRIES_MAX;
         entries.truncate(ENTRIES_MAX);
         Ok((entries, is_more))
@@ -126,24 +105,19 @@ impl Report {
             None => (root + 1, Vec::new()),
             Some(last) => (root, [&folder[..last], &[folder[last] + 1]].concat()),
         };
-        // Asked for both at once, SQLite goes through all.
-        let all = self.numbers("SELECT (SELECT min(id) FROM document), (SELECT max(id) FROM document)")?;
-        let read = || Ok(self.first_number(&all, (root, folder))?..self.first_number(&all, (after.0, &after.1))?);
-        read().map_err(|error| self.failed(error))
+        Ok(self.number_at(root, folder)?..self.number_at(after.0, &after.1)?)
     }
+}
 
-    /// The number of the first document at this place or after it; one more than all, if there is none.
-    fn first_number(&self, all: &Range<i64>, place: (i64, &[u8])) -> rusqlite::Result<i64> {
-        let mut statement =
-            self.connection.prepare_cached("SELECT root, path FROM document WHERE id >= ? ORDER BY id LIMIT 1")?;
-        let Range { mut start, mut end } = all.clone();
-        while start < end {
-            let middle = start + (end - start) / 2;
-            let is_before =
-                statement.query_row([middle], |row| Ok((row.get(0)?, row.get_ref(1)?.as_blob()?) < place))?;
-            if is_before { start = middle + 1 } else { end = middle }
-        }
-        Ok(start)
+row! {
+    /// An entry of a folder: how many of its documents have each fate, and of a document that moved the number of its partner.
+    struct EntryColumns {
+        name: Vec<u8> = "CASE instr(rest, x'2f') WHEN 0 THEN rest ELSE substr(rest, 1, instr(rest, x'2f')) END AS name",
+        same: u64 = "sum(fate = 0)",
+        changed: u64 = "sum(fate = 1)",
+        moved: u64 = "sum(fate = 2)",
+        only: u64 = "sum(fate = 3)",
+        partner: Option<i64> = "max(CASE fate WHEN 2 THEN partner END)",
     }
 }
 

@@ -10,9 +10,10 @@ use super::explain::{Compared, pairs};
 use super::map::OverlapMap;
 use super::pictures::Graph;
 use crate::{Fields, PageError, Person};
-use cognate_result::browse::{Browse, ClusterPage, ClusterQuery, ClusterRow, LinkView, MemberRow, Place, Window};
+use cognate_result::browse::{Browse, ClusterPage, ClusterQuery, ClusterRow, MemberRow, Place, Window};
 use cognate_result::explain::DocumentName;
 use cognate_result::marks::Mark;
+use cognate_result::report::LinkRow;
 use cognate_result::report::Ratio;
 use cognate_server::Error;
 use cognate_storage::store::Store;
@@ -133,7 +134,7 @@ impl Detail {
         }))
     }
 
-    pub(super) fn links(&self) -> &[LinkView] {
+    pub(super) fn links(&self) -> &[LinkRow] {
         &self.cluster.links[..self.cluster.links.len().min(LINKS)]
     }
 
@@ -172,12 +173,12 @@ impl Detail {
     }
 
     /// True if a link is weaker than the threshold.
-    pub(super) fn is_dropped(&self, link: &LinkView) -> bool {
+    pub(super) fn is_dropped(&self, link: &LinkRow) -> bool {
         link.resemblance.is_some_and(|resemblance| resemblance.0 < self.threshold * 100)
     }
 
     pub(super) fn has_estimates(&self) -> bool {
-        self.cluster.links.iter().any(|link| link.estimated)
+        self.cluster.links.iter().any(|link| link.estimated.is_some())
     }
 
     /// The precision of estimated links, in words.

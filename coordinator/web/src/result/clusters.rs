@@ -105,8 +105,8 @@ pub(super) fn share(row: &ClusterRow) -> (Option<cognate_result::report::Ratio>,
     const UNLIKE: i64 = 5000;
     let is_inside = row.relation != "group"
         && row.max_containment.is_some_and(|contained| contained.0 >= INSIDE)
-        && row.mean_resemblance.is_some_and(|alike| alike.0 < UNLIKE);
-    if is_inside { (row.max_containment, "inside") } else { (row.mean_resemblance, "alike") }
+        && row.mean_resemblance.0 < UNLIKE;
+    if is_inside { (row.max_containment, "inside") } else { (Some(row.mean_resemblance), "alike") }
 }
 
 /// The list, as the workspace shows it.
@@ -267,37 +267,18 @@ impl ListPane {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use cognate_result::browse::Cluster;
     use cognate_result::report::Ratio;
 
     #[test]
     fn a_document_within_a_larger_one_is_inside_and_all_others_are_alike() {
-        let row = |relation: &str, resemblance, containment| ClusterRow {
-            number: 0,
-            id: String::new(),
-            members_digest: String::new(),
-            view: "raw".to_owned(),
-            relation: relation.to_owned(),
-            total_bytes: 0,
-            members: 2,
-            documents: 2,
-            sites: Vec::new(),
-            links: 1,
-            min_resemblance: Some(Ratio(resemblance)),
-            mean_resemblance: Some(Ratio(resemblance)),
-            max_resemblance: Some(Ratio(resemblance)),
-            max_containment: Some(Ratio(containment)),
-            shared_bytes: 0,
-            joined_bytes: 0,
-            frame_links: 0,
-            rests_on_frame: false,
-            redundant_bytes: 0,
-            first_modified: String::new(),
-            last_modified: String::new(),
-            site: String::new(),
-            repository: String::new(),
-            path: String::new(),
-            path_escaped: false,
-            second_path: None,
+        let row = |relation: &str, resemblance, containment| {
+            ClusterRow::of(Cluster {
+                relation: relation.to_owned().into(),
+                mean_resemblance: Ratio(resemblance),
+                max_containment: Some(Ratio(containment)),
+                ..Cluster::default()
+            })
         };
         for (relation, resemblance, containment, expected) in [
             ("pair", 9000, 9500, (9000, "alike")),

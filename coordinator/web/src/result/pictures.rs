@@ -1,6 +1,7 @@
 //! Charts, drawn here as SVG that takes its colours from the style sheet.
 
-use cognate_result::browse::{ClusterPage, LinkView};
+use cognate_result::browse::ClusterPage;
+use cognate_result::report::LinkRow;
 use cognate_result::report::{BucketRow, HistogramSection};
 
 /// Maximum members of a graph: more are not readable.
@@ -115,7 +116,7 @@ impl Graph {
             })
             .collect();
         let at = |place: usize| nodes.iter().find(|node| node.place == place).map(|node| (node.x, node.y));
-        let edge = |link: &LinkView| {
+        let edge = |link: &LinkRow| {
             let strength = link.resemblance.map_or(0, |resemblance| resemblance.0);
             Some(Edge {
                 from: at(link.a)?,

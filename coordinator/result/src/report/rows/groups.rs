@@ -3,7 +3,7 @@
 use serde::Serialize;
 
 use super::{Located, Ratio};
-use crate::report::VerdictSection;
+use crate::report::{LinkRow, VerdictSection};
 
 /// Documents that are the same in some respect.
 #[derive(Clone, Serialize, Debug)]
@@ -119,40 +119,6 @@ pub struct ClusterDocument {
     pub sites: Vec<String>,
     /// Its size.
     pub size_bytes: u64,
-}
-
-/// Two contents of a cluster and what they share.
-#[derive(Clone, Serialize, Debug)]
-pub struct LinkRow {
-    /// The place of the first.
-    pub a: usize,
-    /// Share of the first that is also in the second; none if the method does not measure it.
-    pub a_in_b: Option<Ratio>,
-    /// The place of the second.
-    pub b: usize,
-    /// Share of the second that is also in the first.
-    pub b_in_a: Option<Ratio>,
-    /// Set if the measures of the two are estimates.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub estimated: Option<bool>,
-    /// Of an estimate: what holds the true resemblance in 95 of 100 cases.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub interval: Option<[Ratio; 2]>,
-    /// Bytes that both have outside of frames; absent if no frame is part of the link.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub outside_bytes: Option<u64>,
-    /// Relation of the first to the second.
-    pub relation: String,
-    /// Shared bytes by bytes of both.
-    pub resemblance: Option<Ratio>,
-    /// Set if it would be no link without its frames.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub rests_on_frame: Option<bool>,
-    /// Bytes that both have; of an estimate, bytes of the first.
-    pub shared_bytes: u64,
-    /// Of an estimate: the probability that one from such a sample is within a tenth of such a resemblance.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub within_tenth: Option<Ratio>,
 }
 
 /// Members of a cluster that are close to one of them.

@@ -95,7 +95,7 @@ async fn clusters_are_found_by_all_that_is_said_of_them() {
         .clusters::<Error>(|cluster| {
             let found = browse.cluster_called("raw", &cluster.id)?.unwrap();
             assert_eq!((&found.members_digest, found.total_bytes), (&cluster.members_digest, cluster.total_bytes));
-            assert_eq!(found.min_resemblance, Some(cluster.min_resemblance));
+            assert_eq!(found.min_resemblance, cluster.min_resemblance);
             let strongest = cluster.links.iter().filter_map(|link| link.resemblance).max();
             assert_eq!(found.max_resemblance, strongest);
             Ok(())
@@ -166,7 +166,7 @@ async fn documents_and_sets_are_listed_by_what_became_of_them() {
     let list = |query: &DocumentQuery| -> Vec<String> {
         let page = browse.documents(query, Window::default()).unwrap();
         assert_eq!(page.total, page.rows.len() as u64);
-        page.rows.into_iter().map(|row| row.path).collect()
+        page.rows.into_iter().map(|row| row.place.path).collect()
     };
     let status = |status: &str| DocumentQuery { status: Some(status.to_owned()), ..DocumentQuery::default() };
     assert_eq!(list(&DocumentQuery::default()).len(), 9);
@@ -178,7 +178,7 @@ async fn documents_and_sets_are_listed_by_what_became_of_them() {
     assert_eq!(list(&by_path), ["drafts/two.txt"]);
     assert!(browse.documents(&status("odd"), Window::default()).is_err());
     let page = browse.documents(&DocumentQuery::default(), Window { page: 4, rows: 2 }).unwrap();
-    assert_eq!((page.total, page.rows.len(), page.rows[0].path.as_str()), (9, 1, "part.txt"));
+    assert_eq!((page.total, page.rows.len(), page.rows[0].place.path.as_str()), (9, 1, "part.txt"));
     assert!(page.rows[0].cluster.is_some());
     let sets = browse.sets(&SetFilter::default(), Window::default()).unwrap();
     assert_eq!((sets.total, sets.rows[0].documents, sets.rows[0].redundant_bytes), (1, 2, 400));
@@ -197,7 +197,10 @@ async fn a_result_of_two_views_shows_both_and_each_document_once() {
     report
         .documents::<Error>(|document| {
             let row = &documents.rows[listed];
-            assert_eq!((&row.path, &row.status, &row.site), (&document.path, &document.status, &document.site));
+            assert_eq!(
+                (&row.place.path, &row.status, &row.place.site),
+                (&document.path, &document.status, &document.site)
+            );
             listed += 1;
             Ok(())
         })
@@ -205,8 +208,13 @@ async fn a_result_of_two_views_shows_both_and_each_document_once() {
     assert_eq!(documents.total, listed as u64);
     let summary = browse.summary().unwrap();
     assert_eq!(summary.status.values().sum::<u64>(), summary.documents);
-    let mut tiers: Vec<String> =
-        browse.sets(&SetFilter::default(), Window::default()).unwrap().rows.into_iter().map(|row| row.tier).collect();
+    let mut tiers: Vec<String> = browse
+        .sets(&SetFilter::default(), Window::default())
+        .unwrap()
+        .rows
+        .into_iter()
+        .map(|row| row.tier.to_string())
+        .collect();
     tiers.dedup();
     assert_eq!(tiers, ["same bytes", "same text"]);
 }
