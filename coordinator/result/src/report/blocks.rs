@@ -11,7 +11,7 @@ use super::Report;
 use crate::error::Error;
 
 /// The numbers of a block of rows.
-const BLOCK: usize = 256;
+pub(super) const BLOCK: usize = 256;
 /// Lists of so many pieces or fewer are read by one thread.
 const PIECES_MAX_ALONE: usize = 4;
 /// The pieces of either thread that wait to be handed over: the first clusters are so large that many later blocks are read meanwhile.

@@ -116,7 +116,7 @@ impl Report {
     }
 
     /// Those of the clusters with these numbers.
-    fn parts_of(&self, numbers: &Range<i64>) -> Result<HashMap<i64, Parts>, Error> {
+    pub(super) fn parts_of(&self, numbers: &Range<i64>) -> Result<HashMap<i64, Parts>, Error> {
         let mut parts = self.members_in(numbers)?;
         self.add_links(numbers, &mut parts)?;
         self.add_families(numbers, &mut parts)?;
@@ -124,7 +124,7 @@ impl Report {
     }
 
     /// The same without links and families.
-    fn members_in(&self, numbers: &Range<i64>) -> Result<HashMap<i64, Parts>, Error> {
+    pub(super) fn members_in(&self, numbers: &Range<i64>) -> Result<HashMap<i64, Parts>, Error> {
         let sql = format!(
             "SELECT {} FROM content c CROSS JOIN document d ON d.content = c.id CROSS JOIN root r ON r.id = d.root
              WHERE c.cluster >= ? AND c.cluster < ? ORDER BY c.cluster, {}",
@@ -164,7 +164,7 @@ impl Report {
         Ok(all)
     }
 
-    fn add_links(&self, numbers: &Range<i64>, parts: &mut HashMap<i64, Parts>) -> Result<(), Error> {
+    pub(super) fn add_links(&self, numbers: &Range<i64>, parts: &mut HashMap<i64, Parts>) -> Result<(), Error> {
         let sql = select::<Link>("WHERE t.cluster >= ? AND t.cluster < ? ORDER BY t.cluster");
         self.each_row(&sql, [numbers.start, numbers.end], |link: Link| {
             if let Some(Parts { members, links, .. }) = parts.get_mut(&link.cluster) {

@@ -6,6 +6,7 @@ use cognate_proto::path::percent;
 use cognate_proto::shown::is_marked;
 use cognate_result_file::row;
 
+use super::blocks::BLOCK;
 use super::clusters::{Member, Parts};
 use super::{DocumentPlace, Located, Ratio, Report, hex};
 use crate::error::Error;
@@ -73,10 +74,15 @@ struct Groups {
 impl Groups {
     fn of(report: &Report) -> Result<Groups, Error> {
         let mut groups = Groups::default();
-        let clusters: Vec<(i64, String, i64, usize)> =
-            report.rows("SELECT id, name, representative, layer FROM cluster ORDER BY id", ())?;
+        let sql = "SELECT id, name, representative, layer FROM cluster ORDER BY id";
+        let clusters: Vec<(i64, String, i64, usize)> = report.rows(sql, ())?;
+        let mut parts = HashMap::new();
         for (cluster, name, representative, layer) in clusters {
-            let Parts { members, links, .. } = report.parts(cluster)?;
+            // Those of many clusters are read at once.
+            if !parts.contains_key(&cluster) {
+                parts = report.parts_of(&(cluster..cluster + BLOCK as i64))?;
+            }
+            let Parts { members, links, .. } = parts.remove(&cluster).unwrap_or_default();
             let mut similarity: HashMap<i64, Option<Ratio>> = HashMap::new();
             for link in links {
                 let (a, b) = (members.all[link.a].content, members.all[link.b].content);

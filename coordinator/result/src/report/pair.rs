@@ -106,7 +106,10 @@ impl Report {
     /// The shortest way from one content of a cluster to another over the links that the result keeps; of several, the one
     /// that begins with the strongest link.
     pub fn route(&self, cluster: i64, from: i64, to: i64) -> Result<Option<Route>, Error> {
-        let Parts { members, links, .. } = self.parts(cluster)?;
+        let numbers = cluster..cluster + 1;
+        let mut parts = self.members_in(&numbers)?;
+        self.add_links(&numbers, &mut parts)?;
+        let Parts { members, links, .. } = parts.remove(&cluster).unwrap_or_default();
         let (Some(from), Some(to)) = (members.place(from), members.place(to)) else { return Ok(None) };
         let shown = |place: usize| members.all[place].document.clone();
         Ok(shortest(&links, from, to).map(|links| {
@@ -117,7 +120,8 @@ impl Report {
 
     /// The contents of a cluster, the oldest first, each shown as its first document.
     pub fn versions(&self, cluster: i64) -> Result<Vec<ClusterDocument>, Error> {
-        let members = self.parts(cluster)?.members.all.into_iter();
+        let members =
+            self.members_in(&(cluster..cluster + 1))?.remove(&cluster).unwrap_or_default().members.all.into_iter();
         let mut documents: Vec<ClusterDocument> = members.map(|member| member.document).collect();
         // Times are written so that they sort as text; documents of the same age stay in the order of the report.
         documents.sort_by(|a, b| a.modified.cmp(&b.modified));
