@@ -109,8 +109,8 @@ fn values_records_and_rows_are_taken_one_after_the_other_and_a_record_may_be_mis
     for (root, found) in [(1, Some(7)), (2, None)] {
         let (skipped, sums) = (columns::<Skipped>("s"), Sums::select());
         let sql = format!("SELECT {root}, {skipped}, {sums} FROM name LEFT JOIN skipped s ON s.root = {root}");
-        type Found = (i64, Option<Skipped>, Sums);
-        let read = |row: &rusqlite::Row<'_>| Found::from_row(&mut Columns::of(row));
+        type Values = (i64, Option<Skipped>, Sums);
+        let read = |row: &rusqlite::Row<'_>| Values::from_row(&mut Columns::of(row));
         let (number, skipped, Sums { name, count }) = connection.query_row(&sql, [], read).unwrap();
         assert_eq!(
             (number, skipped.map(|skipped| skipped.entries), name, count),

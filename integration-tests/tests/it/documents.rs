@@ -350,6 +350,15 @@ fn the_guide_leads_from_nothing_to_a_report_word_for_word() {
 }
 
 #[test]
+fn the_readme_has_two_commands_alone_on_a_line_and_the_check_of_a_change_finds_the_second() {
+    let readme = std::fs::read_to_string(workspace().join("README.md")).unwrap();
+    let commands: Vec<&str> = readme.lines().filter(|line| line.starts_with("cargo ")).collect();
+    assert!(matches!(commands[..2], [run, test] if run.starts_with("cargo run") && test.starts_with("cargo test")));
+    let check = std::fs::read_to_string(workspace().join(".ci/run")).unwrap();
+    assert!(check.contains("grep -m1 -E '^cargo test' README.md"));
+}
+
+#[test]
 fn the_files_and_types_that_the_life_of_a_chunk_names_exist() {
     let page = document("life-of-a-chunk.md");
     let named: Vec<&str> = page.split('`').skip(1).step_by(2).collect();

@@ -24,7 +24,7 @@ const LEFT: [(&str, usize, &str); 18] = [
     ("query", 1, "Found Kept Seen"),
     (
         "result",
-        7,
+        6,
         "Asked Compared Explained Found Gathered Joined Left Linked Located Measured Named Placed Shared \
      Summed Unpacked",
     ),
