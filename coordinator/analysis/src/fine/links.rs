@@ -6,7 +6,9 @@ use std::path::Path;
 
 use cognate_fingerprint::{Feature, FineChunk, Tag};
 use cognate_similarity::fine::{ByChunks, ChunkCount, FineMeasure, Part, RowHash, SharedBytes, hash_rows};
-use cognate_similarity::{Binding, ContentIndex, Error as EngineError, Link, LinkFile, LinkWriter, OmittedLinks};
+use cognate_similarity::{
+    Binding, ContentIndex, Error as EngineError, Link, LinkFile, LinkWriter, OmittedLinks, Thresholds,
+};
 use foldhash::HashMap;
 
 use super::coverage::{SharedFineChunks, roots_of};
@@ -210,7 +212,7 @@ impl Task<'_> {
         let smaller = own(pair.a).min(own(pair.b));
         // Runs reach into what is next to them by a few bytes.
         let shared_bytes = pair.shared.outside_frames.min(smaller);
-        let is_link = self.is_link(shared_bytes, pair.coarse.outside_frames, smaller);
+        let is_link = self.is_link(shared_bytes, smaller);
         OutsideLink { a: pair.a, b: pair.b, shared_bytes, rests_on_frame: !is_link }
     }
 
@@ -228,7 +230,7 @@ impl Task<'_> {
         let mut writer = LinkWriter::create(path, binding)?;
         let mut known = |pair: &MeasuredPair| {
             let weights = [self.weight(pair.a), self.weight(pair.b)];
-            if omitted.count > 0 && self.is_link(pair.coarse.all, pair.coarse.all, weights[0].min(weights[1])) {
+            if omitted.count > 0 && self.is_link(pair.coarse.all, weights[0].min(weights[1])) {
                 omitted.discount(pair.coarse.all, weights);
             }
             self.link_of(pair, of_templates)
@@ -260,11 +262,11 @@ impl Task<'_> {
         Ok(LinkFile::open(path, binding)?)
     }
 
-    /// True if two contents are linked: fine chunks count for containment alone, whole chunks also for the bytes in common.
-    fn is_link(&self, shared_bytes: u64, coarse_bytes: u64, smaller: u64) -> bool {
-        let thresholds = self.scan.spec.layers[self.layer].thresholds;
-        let by_containment = shared_bytes > 0 && thresholds.min_containment.is_reached_by(shared_bytes, smaller);
-        by_containment || (coarse_bytes > 0 && coarse_bytes >= thresholds.min_shared_bytes)
+    /// True if two contents that share these bytes are linked, by the size of the smaller one.
+    fn is_link(&self, shared_bytes: u64, smaller: u64) -> bool {
+        let Thresholds { min_shared_bytes, min_containment } = self.scan.spec.layers[self.layer].thresholds;
+        let reaches = shared_bytes >= min_shared_bytes || min_containment.is_reached_by(shared_bytes, smaller);
+        shared_bytes > 0 && reaches
     }
 
     /// True if a pair is a link of two contents of which one has less than four fifths of the other.
@@ -279,8 +281,7 @@ impl Task<'_> {
         let link = pair.link();
         // Runs reach into what is next to them by a few bytes.
         let shared_bytes = link.shared_bytes.min(smaller);
-        let is_link = self.is_link(shared_bytes, pair.coarse.outside_templates, smaller);
-        is_link.then_some(Link { shared_bytes, ..link })
+        self.is_link(shared_bytes, smaller).then_some(Link { shared_bytes, ..link })
     }
 }
 

@@ -76,11 +76,10 @@ impl Tree {
         !self.options.across_only || labels.len() > 1
     }
 
-    /// True if a pair is a link by these bytes in whole chunks and with fine chunks.
-    pub(super) fn is_link(&self, coarse: u64, shared: u64, smaller: u64) -> bool {
+    /// True if a pair is a link by these bytes.
+    pub(super) fn is_link(&self, shared: u64, smaller: u64) -> bool {
         let (numerator, denominator) = self.containment;
-        let by_containment = shared > 0 && shared * denominator >= smaller * numerator;
-        by_containment || coarse > 0 && coarse >= self.min_shared_bytes
+        shared > 0 && (shared >= self.min_shared_bytes || shared * denominator >= smaller * numerator)
     }
 }
 
@@ -108,7 +107,7 @@ pub(super) fn proposed(tree: &Tree, contents: &[Facts]) -> ProposedPairs {
         proposed.coarse.insert((a, b), shared);
         let smaller = payloads[a as usize].min(payloads[b as usize]);
         let (numerator, denominator) = tree.containment;
-        if tree.is_link(shared, shared, smaller) {
+        if tree.is_link(shared, smaller) {
             links.push((Reverse(shared), (a, b)));
         } else if rare > 0 && rare * 10 * denominator >= smaller * numerator {
             near.push((Reverse(rare), (a, b)));

@@ -20,7 +20,7 @@ pub(super) fn outcome(tree: &Tree, contents: &[Facts], proposed: &ProposedPairs)
     for (pair, coarse) in &proposed.coarse {
         let (a, b) = (&contents[pair.0 as usize], &contents[pair.1 as usize]);
         let fine = if candidates.contains(pair) { fine_bytes(&cutter, a, b) } else { 0 };
-        if tree.is_link(*coarse, coarse + fine, payload(a).min(payload(b))) {
+        if tree.is_link(coarse + fine, payload(a).min(payload(b))) {
             links.insert(*pair, coarse + fine);
         }
     }
