@@ -13,8 +13,8 @@ use std::cmp::Reverse;
 
 use foldhash::HashMap;
 
-pub(crate) use self::evidence::{AlignmentRequest, EarlierView, counterparts, find, magnitude};
-pub(crate) use self::search::{Vote, common_end};
+pub(crate) use self::evidence::{Aligned, AlignmentRequest, EarlierView, PlaceVote, counterparts, find};
+pub(crate) use self::search::common_end;
 
 /// The paths of the documents of two repositories, each list ascending.
 pub(crate) type Paths<'a> = [&'a [&'a [u8]]; 2];

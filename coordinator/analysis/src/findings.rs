@@ -7,7 +7,7 @@ use std::num::NonZeroUsize;
 
 use cognate_similarity::{Analysis, Level, Link, OmittedOf, Relation};
 
-use crate::alignment::Alignment;
+use crate::alignment::{Alignment, PlaceVote};
 use crate::cluster_joins::{ClusterJoins, Join};
 use crate::clusters::Links;
 use crate::copies::Copies;
@@ -84,6 +84,8 @@ pub(crate) struct Findings {
     pub(crate) copies: Copies,
     /// Folders of two repositories that are compared with each other.
     pub(crate) alignment: Alignment,
+    /// What speaks for them in this view.
+    pub(crate) votes: Vec<PlaceVote>,
     pub(crate) measures: Measures,
     pub(crate) of_links: LinkFindings,
 }

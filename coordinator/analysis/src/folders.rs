@@ -10,7 +10,7 @@ use std::cmp::Reverse;
 use cognate_similarity::{ContentIndex, Link, Relation};
 use foldhash::{HashMap, HashMapExt};
 
-use crate::alignment::{Alignment, Vote, common_end, counterparts, magnitude};
+use crate::alignment::{Alignment, common_end, counterparts};
 use crate::freeze::FrozenSet;
 use crate::link_figures::{LinkFigures, reversed};
 use crate::subject::Subject;
@@ -68,19 +68,6 @@ impl Partners {
     /// The partner of a document.
     pub(crate) fn of_document(&self, place: usize) -> Option<Partner> {
         self.partners[place]
-    }
-
-    /// Partners of one name in two repositories as evidence for an alignment.
-    pub(crate) fn votes<'f>(&self, frozen: &'f FrozenSet) -> Vec<Vote<'f>> {
-        let pairs = frozen.documents.iter().zip(&self.partners).filter_map(|(document, partner)| {
-            let partner = (*partner)?;
-            let other = &frozen.documents[partner.document as usize];
-            let (own, other) = ((document.root, frozen.path(document)), (other.root, frozen.path(other)));
-            let is_evidence = own.0 != other.0 && parent(own.1).1 == parent(other.1).1;
-            let paths = if own.0 < other.0 { [own.1, other.1] } else { [other.1, own.1] };
-            is_evidence.then(|| Vote { paths, weight: magnitude(partner.shared_bytes) })
-        });
-        pairs.collect()
     }
 }
 

@@ -15,7 +15,7 @@ use cognate_similarity::frame::FrameRow;
 use cognate_similarity::{Analysis, Clustering, RunShards};
 use cognate_storage::store::{LayerRow, ScanRow, ScanStep};
 
-use crate::alignment::{self, Alignment, AlignmentRequest, EarlierView};
+use crate::alignment::{self, Aligned, AlignmentRequest, EarlierView};
 use crate::analyser::{Analyser, Trust};
 use crate::checkpoint::{self, Checkpoint};
 use crate::clusters::{self, Links};
@@ -147,7 +147,7 @@ impl<'a> LayerSteps<'a> {
         let (mut analysis, coarse) = self.weigh(row, &subject, &own)?;
         let round = self.fine_round(row, template_rows)?;
         let measures = Measures::of_chunks();
-        let alignment = self.align(&subject, &coarse, &measures)?;
+        let Aligned { alignment, .. } = self.align(&subject, &coarse, &measures)?;
         let fine = self.task(&subject, |task| task.fine_links(&coarse, &alignment, &own, &round, &mut analysis))?;
         frozen.leave_out(&fine.findings.template_bytes);
         let links = Links::File(fine.links);
@@ -220,17 +220,17 @@ impl<'a> LayerSteps<'a> {
     fn conclude(&self, mut frozen: FrozenSet, compared: ComparedLayer<'_>) -> Result<LayerResult, Error> {
         let (subject, spec) = (self.subject(&frozen), &self.scan.spec);
         let ComparedLayer { analysis, links, measures, open } = compared;
-        let follow = |outside: &[OutsideLink]| -> Result<(Alignment, LinkFindings), Error> {
-            let alignment = self.align(&subject, &links, &measures)?;
+        let follow = |outside: &[OutsideLink]| -> Result<(Aligned, LinkFindings), Error> {
+            let aligned = self.align(&subject, &links, &measures)?;
             let (analysis, links, measures) = (&analysis, &links, &measures);
-            let evidence = LinkEvidence { analysis, links, outside, measures, alignment: &alignment };
+            let evidence = LinkEvidence { analysis, links, outside, measures, alignment: &aligned.alignment };
             let findings = LinkFindings::of(&subject, &evidence, spec.threads)?;
-            Ok((alignment, findings))
+            Ok((aligned, findings))
         };
-        let ((alignment, of_links), fine, exact) = match open {
+        let ((Aligned { alignment, votes }, of_links), fine, exact) = match open {
             OpenFigures::None => (follow(&[])?, None, None),
             OpenFigures::Sample(round) => {
-                let align = || self.align(&subject, &links, &measures);
+                let align = || Ok(self.align(&subject, &links, &measures)?.alignment);
                 let count = || self.task(&subject, |task| task.coarse_exact(&links, align, &round));
                 let (exact, followed) = next_to_sites(spec.in_process, spec.threads, count, || follow(&[]))?;
                 (followed, None, Some(exact))
@@ -241,7 +241,7 @@ impl<'a> LayerSteps<'a> {
                 (followed?, Some(FineFigures { frames: frames?, ..found.figures }), Some(exact))
             }
         };
-        let findings = Findings { analysis, copies: subject.copies, alignment, measures, of_links };
+        let findings = Findings { analysis, copies: subject.copies, alignment, votes, measures, of_links };
         // The postings are not needed any more.
         frozen.shards = RunShards::new(Vec::new());
         Ok(LayerResult { frozen, findings, fine, exact })
@@ -310,11 +310,8 @@ impl<'a> LayerSteps<'a> {
     }
 
     /// Finds the folders of two repositories that are compared with each other, by the links of this layer and those of the earlier one.
-    fn align(&self, subject: &Subject<'_>, links: &Links, measures: &Measures) -> Result<Alignment, Error> {
-        let earlier = self.earlier.map(|layer| EarlierView {
-            frozen: &layer.frozen,
-            votes: layer.findings.of_links.partners.votes(&layer.frozen),
-        });
+    fn align(&self, subject: &Subject<'_>, links: &Links, measures: &Measures) -> Result<Aligned, Error> {
+        let earlier = self.earlier.map(|layer| EarlierView { frozen: &layer.frozen, votes: &layer.findings.votes });
         let request = alignment_request(self.scan, subject.frozen)?;
         alignment::find(subject, &|visit| links.for_each(visit), measures, &request, earlier)
     }

@@ -3,12 +3,15 @@
 //! A document is evidence for one place. It is its own path if what is there at the other repository has the same content
 //! or a link with it. Else it is that of the copy whose path is most alike from the end, or of the content that
 //! it shares most with; several that are equally alike share the weight. Contents with very many copies say nothing.
+//!
+//! A document is worth less as evidence if chance or boilerplate could give it: if it shares fewer than [`EVIDENCE_BYTES_MIN`] bytes, or if
+//! what it shares is at more than [`RARE_MAX`] places.
 
 use std::cmp::Reverse;
 
 use cognate_similarity::{ContentIndex, Link};
 
-use super::search::{Vote, common_end, search};
+use super::search::{FULL_WORTH, Vote, common_end, search};
 use super::{Alignment, equal, name};
 use crate::error::Error;
 use crate::freeze::FrozenSet;
@@ -18,6 +21,11 @@ use crate::subject::{Subject, index};
 
 /// Pairs of copies that are weighed for one content; of more, only equal paths are evidence.
 const COPIES_WEIGHED_MAX: usize = 256;
+/// Bytes in common from which on a document is worth its full weight.
+const EVIDENCE_BYTES_MIN: u64 = 64;
+/// The most documents of a content at one repository, or contents there that share nearly as much as the closest, of which one is worth its
+/// full weight.
+const RARE_MAX: u64 = 4;
 /// The weight of one unit, which copies that are equally alike share.
 const UNIT: u64 = 1 << 16;
 
@@ -30,6 +38,8 @@ struct Gathering<'a> {
     stays: Vec<Option<u64>>,
     /// For each content, by repository, the content at the other repository that shares most with it.
     best: [Vec<Option<BestPartner>>; 2],
+    /// For each content, by repository, the contents at the other one that share at least half as much as the best.
+    rivals: [Vec<u32>; 2],
 }
 
 /// Bytes in common, and the content; of equals the first.
@@ -55,6 +65,7 @@ impl<'a> Gathering<'a> {
             stays: vec![None; in_place.len()],
             in_place,
             best: [vec![None; contents], vec![None; contents]],
+            rivals: [vec![0; contents], vec![0; contents]],
         };
         for (place, document) in frozen.documents.iter().enumerate() {
             let size_bytes = frozen.contents[document.content.0 as usize].size_bytes;
@@ -102,6 +113,19 @@ impl<'a> Gathering<'a> {
         }
     }
 
+    /// Takes in a link once more, when the best of all links are known.
+    fn count_rivals(&mut self, link: &Link, measured: &LinkFigures) {
+        let [of_a, of_b] = measured.shared_bytes;
+        for (from, to, shared_bytes) in [(link.a, link.b, of_a), (link.b, link.a, of_b)] {
+            let others = self.copies(to);
+            for side in 0..2 {
+                let best = self.best[side][from.0 as usize].filter(|_| !others[1 - side].is_empty());
+                let is_rival = best.is_some_and(|(best, _)| shared_bytes.saturating_mul(2) >= best);
+                self.rivals[side][from.0 as usize] += u32::from(is_rival);
+            }
+        }
+    }
+
     /// The copies of a content at the two repositories.
     fn copies(&self, content: ContentIndex) -> [&'a [u32]; 2] {
         let Subject { frozen, copies, .. } = self.subject;
@@ -111,42 +135,48 @@ impl<'a> Gathering<'a> {
     }
 
     /// The votes.
-    fn finish(self) -> Vec<Vote<'a>> {
-        let mut votes: Vec<([u32; 2], u64)> = Vec::new();
+    fn finish(self) -> Vec<PlaceVote> {
+        let mut votes: Vec<PlaceVote> = Vec::new();
         for (place, shared_bytes) in (0..).zip(&self.stays) {
             if let (Some(shared_bytes), Some(other)) = (shared_bytes, self.in_place[place as usize]) {
-                votes.push(([place.min(other), place.max(other)], magnitude(*shared_bytes)));
+                let (places, weight) = ([place.min(other), place.max(other)], magnitude(*shared_bytes));
+                votes.push(PlaceVote { places, weight, worth: FULL_WORTH });
             }
         }
         for (content, frozen) in self.subject.frozen.contents.iter().enumerate().filter(|(_, one)| one.size_bytes > 0) {
             let copies = self.copies(index(content));
             for side in 0..2 {
-                let (others, shared_bytes) = match (copies[1 - side].is_empty(), self.best[side][content]) {
-                    (false, _) => (copies[1 - side], frozen.size_bytes),
+                let (others, shared_bytes, rivals) = match (copies[1 - side].is_empty(), self.best[side][content]) {
+                    (false, _) => (copies[1 - side], frozen.size_bytes, 1),
                     (true, Some((shared_bytes, Reverse(other)))) => {
-                        (self.copies(ContentIndex(other))[1 - side], shared_bytes)
+                        let rivals = self.rivals[side][content].max(self.rivals[1 - side][other as usize]);
+                        (self.copies(ContentIndex(other))[1 - side], shared_bytes, rivals)
                     }
                     (true, None) => continue,
                 };
                 if copies[side].len() * others.len() <= COPIES_WEIGHED_MAX {
+                    let crowd = (copies[side].len().max(others.len()) as u64).max(rivals.into());
+                    let evidence = Evidence { shared_bytes, worth: worth(shared_bytes, crowd) };
                     let own = copies[side].iter().filter(|place| self.stays[**place as usize].is_none());
-                    own.for_each(|place| self.vote(*place, others, shared_bytes, &mut votes));
+                    own.for_each(|place| self.vote(*place, others, evidence, &mut votes));
                 }
             }
         }
         // Two documents that name each other vote twice.
         votes.sort_unstable();
         votes.dedup_by(|later, first| {
-            let is_same = later.0 == first.0;
-            first.1 += if is_same { later.1 } else { 0 };
+            let is_same = later.places == first.places;
+            if is_same {
+                first.weight += later.weight;
+                first.worth = first.worth.max(later.worth);
+            }
             is_same
         });
-        let path = |place: u32| self.subject.frozen.path_at(place);
-        votes.into_iter().map(|(places, weight)| Vote { paths: places.map(path), weight }).collect()
+        votes
     }
 
     /// Votes for those of some documents at the other repository whose paths are most like that of a document.
-    fn vote(&self, place: u32, others: &[u32], shared_bytes: u64, votes: &mut Vec<([u32; 2], u64)>) {
+    fn vote(&self, place: u32, others: &[u32], evidence: Evidence, votes: &mut Vec<PlaceVote>) {
         let path = |place: u32| self.subject.frozen.path_at(place);
         let free = others.iter().filter(|other| self.stays[**other as usize].is_none());
         let alike: Vec<(usize, u32)> = free
@@ -155,13 +185,37 @@ impl<'a> Gathering<'a> {
             .collect();
         let most = alike.iter().map(|(bytes, _)| *bytes).max();
         let best: Vec<u32> = alike.iter().filter(|(bytes, _)| Some(*bytes) == most).map(|(_, other)| *other).collect();
-        let weight = magnitude(shared_bytes) / best.len().max(1) as u64;
-        votes.extend(best.iter().map(|other| ([place.min(*other), place.max(*other)], weight)));
+        let worth = evidence.worth / best.len().max(1) as u64;
+        let weight = magnitude(evidence.shared_bytes) / FULL_WORTH * worth;
+        let of = |other: &u32| PlaceVote { places: [place.min(*other), place.max(*other)], weight, worth };
+        votes.extend(best.iter().map(of));
     }
 }
 
+/// What a content shares with its copies or its closest relative at the other repository.
+#[derive(Clone, Copy)]
+struct Evidence {
+    shared_bytes: u64,
+    worth: u64,
+}
+
+/// Evidence that two documents are at the same place.
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
+pub(crate) struct PlaceVote {
+    /// Their places among the frozen documents.
+    places: [u32; 2],
+    weight: u64,
+    /// As in [`Vote`].
+    worth: u64,
+}
+
+/// The worth of what is shared with one of a crowd, which has one at least.
+fn worth(shared_bytes: u64, crowd: u64) -> u64 {
+    FULL_WORTH * shared_bytes.min(EVIDENCE_BYTES_MIN) / EVIDENCE_BYTES_MIN * RARE_MAX / crowd.max(RARE_MAX)
+}
+
 /// Weight of a vote: a large document says more than a small one, and not as much as thousands of them.
-pub(crate) fn magnitude(bytes: u64) -> u64 {
+fn magnitude(bytes: u64) -> u64 {
     UNIT * u64::from(u64::BITS - bytes.leading_zeros())
 }
 
@@ -177,10 +231,17 @@ pub(crate) struct AlignmentRequest {
 /// The same repositories under an earlier view.
 pub(crate) struct EarlierView<'a> {
     pub(crate) frozen: &'a FrozenSet,
-    pub(crate) votes: Vec<Vote<'a>>,
+    pub(crate) votes: &'a [PlaceVote],
 }
 
-/// The links of an analysis, one after the other.
+/// An alignment, and what speaks for it.
+#[derive(Default)]
+pub(crate) struct Aligned {
+    pub(crate) alignment: Alignment,
+    pub(crate) votes: Vec<PlaceVote>,
+}
+
+/// The links of an analysis that are evidence, one after the other.
 pub(crate) type EachLink<'a> = &'a dyn Fn(&mut dyn FnMut(&Link)) -> Result<(), Error>;
 
 /// The alignment of the two repositories of a layer; an empty one if there are not two.
@@ -190,17 +251,19 @@ pub(crate) fn find(
     measures: &Measures,
     request: &AlignmentRequest,
     earlier: Option<EarlierView<'_>>,
-) -> Result<Alignment, Error> {
+) -> Result<Aligned, Error> {
     let Some(mut gathering) = Gathering::new(subject).filter(|_| request.search || !request.given.is_empty()) else {
-        return Ok(Alignment::default());
+        return Ok(Aligned::default());
     };
-    let mut votes = Vec::new();
+    let (mut own, mut all) = (Vec::new(), Vec::new());
     let mut frozen = vec![subject.frozen];
     if request.search {
         each_link(&mut |link| gathering.link(link, &measures.of(&subject.frozen.contents, link)))?;
-        votes = gathering.finish();
+        each_link(&mut |link| gathering.count_rivals(link, &measures.of(&subject.frozen.contents, link)))?;
+        own = gathering.finish();
         frozen.extend(earlier.iter().map(|earlier| earlier.frozen));
-        votes.extend(earlier.into_iter().flat_map(|earlier| earlier.votes));
+        let of_views = [(subject.frozen, &own[..])].into_iter().chain(earlier.map(|view| (view.frozen, view.votes)));
+        all = of_views.flat_map(|(frozen, votes)| votes.iter().map(|vote| vote.of(frozen))).collect();
     }
     let paths = [0, 1].map(|root| {
         let documents =
@@ -212,7 +275,14 @@ pub(crate) fn find(
         paths.dedup();
         paths
     });
-    Ok(search([&paths[0], &paths[1]], &votes, &request.given))
+    Ok(Aligned { alignment: search([&paths[0], &paths[1]], &all, &request.given), votes: own })
+}
+
+impl PlaceVote {
+    fn of<'f>(&self, frozen: &'f FrozenSet) -> Vote<'f> {
+        let PlaceVote { places, weight, worth } = *self;
+        Vote { paths: places.map(|place| frozen.path_at(place)), weight, worth }
+    }
 }
 
 /// For each document, the one at its place in the other repository. Nothing if there are not two repositories.

@@ -3,7 +3,8 @@
 //! Each pair of documents that share content under one name is a vote. Less the end that both paths have in common, they name
 //! two folders, and the vote is for these. Votes of equal paths are for the roots. The pairs of folders are decided
 //! from the highest down. A pair is chosen if it has more votes than any other pair of either folder, and more than twice
-//! the votes by which the documents below are in their places already. The votes of a pair that is not chosen go
+//! the votes by which the documents below are in their places already, and if its documents are worth enough as evidence. The votes of a
+//! pair that is not chosen go
 //! to the folders below it, so that a folder is aligned even if the one above it is not.
 //!
 //! The work grows with the number of votes times the depth of their paths.
@@ -19,6 +20,10 @@ use super::{AlignedPair, Alignment, Paths, below, depth, is_within, joined, name
 const CLEARLY: u64 = 2;
 /// Documents of the smaller folder for each one that has to vote.
 const SHARE: u64 = 8;
+/// The worth of a document that neither chance nor boilerplate gives.
+pub(super) const FULL_WORTH: u64 = 1 << 12;
+/// The worth of the documents that move a folder, in documents of full worth.
+const DOCUMENTS_MIN: u64 = 2;
 
 /// Evidence that two documents are at the same place.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
@@ -26,6 +31,8 @@ pub(crate) struct Vote<'a> {
     /// The paths of the two; their last names are equal.
     pub(crate) paths: [&'a [u8]; 2],
     pub(crate) weight: u64,
+    /// How rare and long it is, up to [`FULL_WORTH`].
+    pub(crate) worth: u64,
 }
 
 /// Two folders.
@@ -88,6 +95,18 @@ struct Documents {
 struct Group<'a> {
     votes: Vec<FolderVote<'a>>,
     weight: u64,
+}
+
+impl Group<'_> {
+    /// The worth of its documents. Of a document with a vote in each view, the better one counts.
+    fn worth(&self) -> u64 {
+        let mut worths: HashMap<&[u8], u64> = HashMap::new();
+        for Vote { paths, worth, .. } in self.votes.iter().map(|cast| cast.vote) {
+            let of_document = worths.entry(paths[0]).or_default();
+            *of_document = worth.max(*of_document);
+        }
+        worths.values().sum()
+    }
 }
 
 impl<'a> Search<'a> {
@@ -197,8 +216,8 @@ impl<'a> Search<'a> {
         self.has_documents_enough(pair, group) && self.is_clearly_stronger(pair, group)
     }
 
-    /// Documents that move together are a folder, if they are two and not too small a part of it; one is enough if the folders
-    /// have the same name but for numbers.
+    /// Documents that move together are a folder, if they are worth two and not too small a part of it; one is enough if the folders
+    /// have names that differ in numbers alone.
     fn has_documents_enough(&self, pair: &Pair<'a>, group: &Group<'a>) -> bool {
         let voting = [0, 1].map(|side| {
             let paths: HashSet<&[u8]> = group.votes.iter().map(|cast| cast.vote.paths[side]).collect();
@@ -210,10 +229,14 @@ impl<'a> Search<'a> {
         });
         let renamed = || {
             let is_new = |side: usize| !self.documents[1 - side].contains_key(pair[side]);
-            is_new(0) && is_new(1) && without_numbers(name(pair[0])) == without_numbers(name(pair[1]))
+            let names = pair.map(name);
+            // A name that both have, such as `tests`, says nothing.
+            names[0] != names[1] && without_numbers(names[0]) == without_numbers(names[1]) && is_new(0) && is_new(1)
         };
         let voting = voting[0].min(voting[1]);
-        (voting > 1 && voting * SHARE >= at_stake[0].min(at_stake[1])) || renamed()
+        let worth = group.worth();
+        (worth >= DOCUMENTS_MIN * FULL_WORTH && voting * SHARE >= at_stake[0].min(at_stake[1]))
+            || (worth >= FULL_WORTH && renamed())
     }
 
     fn is_clearly_stronger(&self, pair: &Pair<'a>, group: &Group<'a>) -> bool {

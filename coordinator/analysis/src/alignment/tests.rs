@@ -13,6 +13,10 @@ use crate::test_support::{Tree, frozen};
 
 /// Contents that are so many numbers apart are versions of each other.
 const EDITED: u32 = 100_000;
+/// Contents from this number on are boilerplate: each is a version of each other.
+const BOILERPLATE: u32 = 500_000;
+/// Contents from this number on have 11 bytes.
+const TINY: u32 = 900_000;
 
 fn tree(documents: &[(&str, u32)]) -> Tree {
     documents.iter().map(|(path, content)| ((*path).to_owned(), *content)).collect()
@@ -34,22 +38,25 @@ fn paths(tree: &Tree) -> Vec<&[u8]> {
 
 /// The alignment of two trees, by their equal contents. Contents that are [`EDITED`] apart are linked.
 fn aligned(a: &Tree, b: &Tree, given: &[(&str, &str)]) -> Alignment {
-    let frozen = frozen(&[a, b]);
-    let subject = Subject::of(&frozen, false);
+    let mut frozen = frozen(&[a, b]);
     let numbers: BTreeMap<u32, ContentIndex> =
         a.values().chain(b.values()).copied().zip(frozen.documents.iter().map(|document| document.content)).collect();
-    let links = numbers.iter().filter_map(|(number, content)| {
-        let edited = numbers.get(&(number + EDITED))?;
-        Some(Link { a: *content, b: *edited, shared_bytes: 800 })
-    });
-    let links: Vec<Link> = links.collect();
+    numbers.range(TINY..).for_each(|(_, content)| frozen.contents[content.0 as usize].size_bytes = 11);
+    let subject = Subject::of(&frozen, false);
+    let link = |a: &ContentIndex, b: &ContentIndex| Link { a: *a, b: *b, shared_bytes: 800 };
+    let edited = numbers
+        .range(..BOILERPLATE)
+        .filter_map(|(number, content)| Some(link(content, numbers.get(&(number + EDITED))?)));
+    let alike: Vec<&ContentIndex> = numbers.range(BOILERPLATE..TINY).map(|(_, content)| content).collect();
+    let alike = alike.iter().enumerate().flat_map(|(place, a)| alike[place + 1..].iter().map(|b| link(a, b)));
+    let links: Vec<Link> = edited.chain(alike).collect();
     let measures = Measures::of_chunks();
     let given = given.iter().map(|(a, b)| [a.as_bytes().to_vec(), b.as_bytes().to_vec()]).collect();
     let each_link = |visit: &mut dyn FnMut(&Link)| {
         links.iter().for_each(visit);
         Ok(())
     };
-    find(&subject, &each_link, &measures, &AlignmentRequest { given, search: true }, None).unwrap()
+    find(&subject, &each_link, &measures, &AlignmentRequest { given, search: true }, None).unwrap().alignment
 }
 
 fn check(a: &Tree, b: &Tree, given: &[(&str, &str)], pairs: &[(&str, &str)]) {
@@ -151,6 +158,29 @@ fn one_document_alone_moves_no_folder_unless_its_name_differs_in_numbers() {
     check(&tree(&[("old/x", 1), ("y", 2)]), &tree(&[("new/x", 1), ("y", 2)]), &[], &[]);
     check(&tree(&[("v1/x", 1), ("y", 2)]), &tree(&[("v2/x", 1), ("y", 2)]), &[], &[("v1", "v2")]);
     check(&tree(&[("v1/x", 1), ("v2/y", 2)]), &tree(&[("v2/x", 1), ("v2/y", 2)]), &[], &[]);
+}
+
+#[test]
+fn what_chance_and_boilerplate_give_moves_no_folder() {
+    let own = |name: &str| all(&[folder("docs", 0..8), folder(name, if name == "x" { 8..12 } else { 20..24 })]);
+    let role = |name: &str, inventory, test| {
+        tree(&[(&format!("{name}/tests/inventory"), inventory), (&format!("{name}/tests/test.yml"), test)])
+    };
+    // A document of 11 bytes, and one of boilerplate.
+    let a = all(&[own("x"), role("os6_ntp", TINY, BOILERPLATE)]);
+    let b = all(&[own("y"), role("idrac", TINY, BOILERPLATE + 1)]);
+    check(&a, &b, &[], &[]);
+    check(&all(&[own("x"), role("os6", TINY, 50)]), &all(&[own("y"), role("os10", TINY, 60)]), &[], &[]);
+    // Boilerplate alone, each of which is like all others, and copies that every folder has.
+    let roles = |name: &str, first: u32, step| {
+        let role = |number: u32| {
+            let test = BOILERPLATE + first + step * number;
+            role(&format!("{name}{number}x"), test, test + 50)
+        };
+        all(&[own(name), all(&(0..12).map(role).collect::<Vec<_>>())])
+    };
+    check(&roles("x", 0, 1), &roles("y", 100, 1), &[], &[]);
+    check(&roles("x", 0, 0), &roles("y", 0, 0), &[], &[]);
 }
 
 #[test]
