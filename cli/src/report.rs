@@ -35,7 +35,7 @@ use crate::stop::Stop;
       what only tokyo has
   cognate report latest --documents --in paris --against tokyo
       what of paris is at tokyo, document by document
-  cognate report latest --documents --status unique,changed --in paris --against tokyo --format csv -o copy.csv
+  cognate report latest --documents --status unique,standard_text,changed --in paris --against tokyo --format csv -o copy.csv
       what tokyo must copy from paris to have it all
   cognate report latest --documents --in paris --order likeness --print0 > paths
   tar -C DIR --null --no-recursion --verbatim-files-from -T paths -cf - | zstd --long=27 > paris.tar.zst
@@ -63,7 +63,7 @@ pub(crate) struct ReportArgs {
     /// Write a list of documents
     #[arg(long)]
     documents: bool,
-    /// Only documents with these statuses: identical, near, contains, contained, shares, unique, excluded; `changed` means near, contains, contained and shares
+    /// Only documents with these statuses: identical, near, contains, contained, shares, standard_text, unique, excluded; `changed` means near, contains, contained and shares
     #[arg(long, value_name = "S,…", value_delimiter = ',', requires = "documents")]
     status: Vec<String>,
     /// Only documents at this site
@@ -117,7 +117,8 @@ enum ListOrder {
 const WINDOW_BYTES: u64 = 128 << 20;
 
 /// All statuses.
-const STATUSES: [&str; 7] = ["identical", "near", "contains", "contained", "shares", "unique", "excluded"];
+const STATUSES: [&str; 8] =
+    ["identical", "near", "contains", "contained", "shares", "standard_text", "unique", "excluded"];
 /// The word for all statuses of documents with a similar, but no identical, document.
 const CHANGED: &str = "changed";
 

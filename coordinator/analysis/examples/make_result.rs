@@ -240,8 +240,8 @@ fn write_contents(out: &Connection, contents: &[Content]) -> Result<(), Box<dyn 
 fn write_documents(out: &Connection, contents: &[Content], documents: &[Document]) -> Result<(), Box<dyn Error>> {
     let mut insert = out.prepare(
         "INSERT INTO document (id, root, path, content, size_bytes, modified, changing, status, partner, partner_shared_bytes,
-           partner_relation, partner_in_place, layer, other, listed, layer_status, partner_in_other, recognised)
-         VALUES (?,?,?,?,?,?,0,?,NULL,NULL,NULL,NULL,0,NULL,1,NULL,0,0)",
+           partner_relation, partner_in_place, partner_outside, standard_text, layer, other, listed, layer_status, partner_in_other, recognised)
+         VALUES (?,?,?,?,?,?,0,?,NULL,NULL,NULL,NULL,NULL,0,0,NULL,1,NULL,0,0)",
     )?;
     for (id, document) in documents.iter().enumerate() {
         let content = &contents[document.content as usize];
@@ -263,7 +263,7 @@ fn write_documents(out: &Connection, contents: &[Content], documents: &[Document
 const CHANGES: &str = "
   INSERT INTO change SELECT root, sum(coalesce(partner_in_place AND partner_relation = 'identical', 0)),
       sum(coalesce(partner_in_place AND partner_relation <> 'identical', 0)), sum(coalesce(NOT partner_in_place, 0)),
-      sum(partner_in_place IS NULL) FROM document GROUP BY root";
+      0, sum(partner_in_place IS NULL) FROM document GROUP BY root";
 
 /// The identical sets, by the rows of contents and documents.
 const SETS: &str = "

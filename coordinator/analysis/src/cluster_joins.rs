@@ -7,7 +7,7 @@
 use cognate_similarity::{Cluster, ContentIndex, Link, SpanningForest};
 
 use crate::copies::Copies;
-use crate::fine::{OutsideLink, outside_of};
+use crate::fine::{OutsideLink, rests_on_frame};
 use crate::freeze::FrozenContent;
 use crate::link_figures::LinkFigures;
 use crate::measure::Measures;
@@ -93,9 +93,7 @@ impl<'a> ClusterJoins<'a> {
     /// The join of each cluster, in the order of the clusters.
     pub(crate) fn finish(self, contents: &[FrozenContent], measures: &Measures) -> Vec<Join> {
         let mut joins = vec![Join::default(); self.clusters.len()];
-        let rests = |a: ContentIndex, b: ContentIndex| {
-            outside_of(self.outside, a.0, b.0).is_some_and(|link| link.rests_on_frame)
-        };
+        let rests = |a, b| rests_on_frame(self.outside, &Link { a, b, shared_bytes: 0 });
         for (join, cluster) in joins.iter_mut().zip(self.clusters).filter(|(_, one)| one.links_omitted() == 0) {
             *join = join_of(cluster, rests, |link| {
                 let (.., measured) = directed(self.copies, link, measures.of(contents, link));
@@ -178,7 +176,7 @@ mod tests {
         let contents = [100, 100, 9000, 100, 100, 9000].map(content);
         let copies = Copies::of_each(contents.len());
         let measures = Measures::of_chunks();
-        let rests = |a, b, rests_on_frame| OutsideLink { a, b, shared_bytes: 1, rests_on_frame };
+        let rests = |a, b, rests_on_frame| OutsideLink { a, b, shared_bytes: 1, own_bytes: [1; 2], rests_on_frame };
         // The third is of no forest, and the second has enough outside of its frame.
         let outside = [rests(0, 1, true), rests(0, 2, false), rests(1, 2, true), rests(3, 4, true)];
         let mut joined = ClusterJoins::new(contents.len(), &clusters, &outside, &copies);

@@ -13,7 +13,7 @@ use crate::clusters::Links;
 use crate::copies::Copies;
 use crate::coverage::ClosestRelatives;
 use crate::error::Error;
-use crate::fine::OutsideLink;
+use crate::fine::{OutsideLink, outside_of, rests_on_frame};
 use crate::folders::{FolderPair, Partners, PartnersSoFar};
 use crate::freeze::{FrozenContent, FrozenSet};
 use crate::histogram::{Counter, Histogram};
@@ -44,6 +44,8 @@ pub(crate) enum Status {
     Contained,
     /// It shares enough with another to be listed.
     Shares,
+    /// It shares nothing that counts with another but standard text: what many otherwise unlike documents have.
+    StandardText,
     /// Nothing of the kind.
     Unique,
 }
@@ -131,9 +133,15 @@ impl LinkFindings {
             let mut status = statuses(frozen, &identical);
             let mut partners = PartnersSoFar::new(subject, alignment);
             links.for_each(|link| {
+                let outside = outside_of(outside, link.a.0, link.b.0);
+                if outside.is_some_and(|outside| outside.rests_on_frame) {
+                    mark(&mut status, link, [Status::StandardText; 2]);
+                    partners.standard_text(link);
+                    return;
+                }
                 let measured = measures.of(&frozen.contents, link);
-                mark(&mut status, link, measured.relation);
-                partners.link(link, &measured);
+                mark(&mut status, link, seen_from_both(measured.relation));
+                partners.link(link, &measured, outside);
             })?;
             let partners = partners.finish();
             Ok::<_, Error>((status, crate::folders::pairs(frozen, &partners), partners))
@@ -146,7 +154,8 @@ impl LinkFindings {
             let mut joined = ClusterJoins::new(frozen.contents.len(), &analysis.clusters, outside, &subject.copies);
             links.for_each(|link| {
                 let measured = measures.of(&frozen.contents, link);
-                reached.iter_mut().flatten().for_each(|reached| reached.link(link));
+                let rests = rests_on_frame(outside, link);
+                reached.iter_mut().flatten().for_each(|reached| reached.link(link, rests));
                 closest.iter_mut().for_each(|closest| closest.link(link, &measured));
                 counter.link(link, &measured);
                 joined.link(link, &measured);
@@ -179,31 +188,32 @@ fn statuses(frozen: &FrozenSet, identical: &[bool]) -> Vec<Status> {
         .collect()
 }
 
-fn mark(status: &mut [Status], link: &Link, relation: Relation) {
-    let seen_from_a = match relation {
-        Relation::Near => Status::Near,
-        Relation::Contains => Status::Contains,
-        Relation::Contained => Status::Contained,
-        Relation::Shares => Status::Shares,
-    };
-    let seen_from_b = match relation {
-        Relation::Contains => Status::Contained,
-        Relation::Contained => Status::Contains,
-        _ => seen_from_a,
-    };
-    for (content, seen) in [(link.a, seen_from_a), (link.b, seen_from_b)] {
+/// What a relation makes of the first and of the second of two documents.
+fn seen_from_both(relation: Relation) -> [Status; 2] {
+    match relation {
+        Relation::Near => [Status::Near; 2],
+        Relation::Contains => [Status::Contains, Status::Contained],
+        Relation::Contained => [Status::Contained, Status::Contains],
+        Relation::Shares => [Status::Shares; 2],
+    }
+}
+
+fn mark(status: &mut [Status], link: &Link, [of_a, of_b]: [Status; 2]) {
+    for (content, seen) in [(link.a, of_a), (link.b, of_b)] {
         let status = &mut status[content.0 as usize];
         *status = seen.min(*status);
     }
 }
 
-/// Under which labels each content is held, and under which others are held that are linked with it: a bit for each.
+/// Under which labels each content is held, and under which others are held that are linked with it, or share standard text with it: a bit
+/// for each.
 struct LabelReach<'a> {
     subject: &'a Subject<'a>,
     level: &'a Level,
     words: usize,
     held: Vec<u64>,
     linked: Vec<u64>,
+    standard_text: Vec<u64>,
 }
 
 impl<'a> LabelReach<'a> {
@@ -218,25 +228,31 @@ impl<'a> LabelReach<'a> {
             let label = usize::from(level.labels[usize::from(document.root)]);
             held[document.content.0 as usize * words + label / 64] |= 1 << (label % 64);
         }
-        Some(LabelReach { subject, level, words, linked: vec![0; held.len()], held })
+        let none = || vec![0; held.len()];
+        Some(LabelReach { subject, level, words, linked: none(), standard_text: none(), held })
     }
 
-    fn link(&mut self, link: &Link) {
+    fn link(&mut self, link: &Link, rests_on_frame: bool) {
+        let reached = if rests_on_frame { &mut self.standard_text } else { &mut self.linked };
         for (from, to) in [(link.a, link.b), (link.b, link.a)] {
             let (from, to) = (from.0 as usize * self.words, to.0 as usize * self.words);
             for word in 0..self.words {
-                self.linked[from + word] |= self.held[to + word];
+                reached[from + word] |= self.held[to + word];
             }
         }
     }
 
-    /// Takes in the holders of what a content is linked with by links that are not reported.
+    /// Takes in the holders of what a content is linked with by links that are not reported. They are like those that are: if all of these
+    /// rest on frames, so do the others.
     fn omitted(&mut self, one: &OmittedOf) {
         let from = one.content.0 as usize * self.words;
+        let has_any = |reached: &[u64]| reached[from..from + self.words].iter().any(|word| *word > 0);
+        let rests = has_any(&self.standard_text) && !has_any(&self.linked);
+        let reached = if rests { &mut self.standard_text } else { &mut self.linked };
         // Control documents belong to groups of their own, which follow those of the roots.
         for (label, _) in self.level.labels.iter().zip(0..).filter(|(_, root)| one.reaches(*root)) {
             let label = usize::from(*label);
-            self.linked[from + label / 64] |= 1 << (label % 64);
+            reached[from + label / 64] |= 1 << (label % 64);
         }
     }
 
@@ -244,6 +260,11 @@ impl<'a> LabelReach<'a> {
     fn is_at(&self, content: usize, label: usize) -> bool {
         let word = content * self.words + label / 64;
         (self.held[word] | self.linked[word]) >> (label % 64) & 1 == 1
+    }
+
+    /// True if a content shares no more than standard text with others under a label.
+    fn has_standard_text_at(&self, content: usize, label: usize) -> bool {
+        self.standard_text[content * self.words + label / 64] >> (label % 64) & 1 == 1
     }
 
     /// The label of a document, unless it was planted.
@@ -281,7 +302,7 @@ impl<'a> LabelReach<'a> {
         found
     }
 
-    /// The documents that are neither identical nor linked to one under another label, by root and folder.
+    /// The documents that are neither identical nor linked to one under another label, nor share standard text with one, by root and folder.
     fn only_here(&self) -> Vec<OnlyHere> {
         let count = usize::from(self.level.label_count);
         let mut folders: BTreeMap<(u16, &[u8]), (u64, u64)> = BTreeMap::new();
@@ -289,7 +310,8 @@ impl<'a> LabelReach<'a> {
             let Some(own) = self.label(place) else { continue };
             let content = document.content.0 as usize;
             let FrozenContent { size_bytes, counts_as_text, .. } = self.subject.frozen.contents[content];
-            if size_bytes == 0 || counts_as_text || (0..count).any(|other| other != own && self.is_at(content, other)) {
+            let is_there = |other| self.is_at(content, other) || self.has_standard_text_at(content, other);
+            if size_bytes == 0 || counts_as_text || (0..count).any(|other| other != own && is_there(other)) {
                 continue;
             }
             let path = self.subject.frozen.path(document);

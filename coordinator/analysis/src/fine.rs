@@ -6,7 +6,7 @@
 //! | propose | `candidates`: `sharing`, `placed`, `agreeing` | a bounded number of pairs |
 //! | ask | `wanted`, `expansions` (`chunk_file`, `lookup`, `kept`) | the fine chunks of what the pairs do not share |
 //! | measure | `links`, `parts`, `coverage` | the bytes that each pair shares, and each two places |
-//! | find frames | `loose`, `loose_links`, `frames`, `outside` | what many unlike contents have, and links without it |
+//! | find frames | `loose`, `loose_links`, `frames`, `crowded`, `outside` | what many unlike contents have, and links without it |
 //! | describe | `describe` | what people read about frames |
 //! | check | `sample`, `exact`, `answers` | how far reported shares are from the truth |
 
@@ -17,6 +17,7 @@ mod candidates;
 mod chunk_file;
 mod comparison;
 mod coverage;
+mod crowded;
 mod describe;
 mod exact;
 mod expansions;
@@ -50,7 +51,7 @@ use self::parts::Parts;
 
 pub(crate) use self::describe::Frame;
 pub(crate) use self::exact::ExactFigures;
-pub(crate) use self::outside::{OutsideLink, outside_of};
+pub(crate) use self::outside::{OutsideLink, outside_of, rests_on_frame};
 
 pub use kept::KeptFineChunks;
 

@@ -11,8 +11,10 @@ use cognate_similarity::{ContentIndex, Link, Relation};
 use foldhash::{HashMap, HashMapExt};
 
 use crate::alignment::{Alignment, common_end, counterparts};
+use crate::fine::OutsideLink;
 use crate::freeze::FrozenSet;
 use crate::link_figures::{LinkFigures, reversed};
+use crate::ratio::Fraction;
 use crate::subject::Subject;
 
 /// Of more copies than this, the one at the same place is looked for before all of them are weighed.
@@ -23,6 +25,8 @@ const COPIES_WEIGHED_MAX: usize = 256;
 /// For each document its partner, if it has one.
 pub(crate) struct Partners {
     partners: Vec<Option<Partner>>,
+    /// For each document, true if it shares standard text with one elsewhere.
+    standard_text: Vec<bool>,
 }
 
 /// The document at another place that a document is best compared with.
@@ -34,6 +38,8 @@ pub(crate) struct Partner {
     pub(crate) shared_bytes: u64,
     /// Relation of the document to its partner; `None`: they are the same bytes.
     pub(crate) relation: Option<Relation>,
+    /// The share of the document outside of frames that its partner has; `None`: no frame is part of their link.
+    pub(crate) outside: Option<Fraction>,
 }
 
 /// Two folders that hold documents of each other.
@@ -69,6 +75,11 @@ impl Partners {
     pub(crate) fn of_document(&self, place: usize) -> Option<Partner> {
         self.partners[place]
     }
+
+    /// True if a document has no partner, and shares standard text with a document elsewhere.
+    pub(crate) fn has_standard_text_alone(&self, place: usize) -> bool {
+        self.partners[place].is_none() && self.standard_text[place]
+    }
 }
 
 /// Partners while links are read: of each document the best one so far.
@@ -78,54 +89,79 @@ pub(crate) struct PartnersSoFar<'a> {
     counterparts: Option<Vec<Option<u32>>>,
     /// Rank of the best one: bytes that both have, then likeness of paths; a copy is before all.
     found: Vec<Option<(Partner, usize)>>,
+    standard_text: Vec<bool>,
 }
 
 impl<'a> PartnersSoFar<'a> {
     /// Copies of the same bytes are partners already.
     pub(crate) fn new(subject: &'a Subject<'a>, alignment: &Alignment) -> PartnersSoFar<'a> {
         let counterparts = counterparts(subject.frozen, alignment);
-        let mut so_far = PartnersSoFar { subject, counterparts, found: Vec::new() };
+        let standard_text = vec![false; subject.frozen.documents.len()];
+        let mut so_far = PartnersSoFar { subject, counterparts, found: Vec::new(), standard_text };
         let documents = subject.frozen.documents.iter().enumerate();
         so_far.found = documents
             .map(|(place, document)| {
                 let shared_bytes = subject.frozen.contents[document.content.0 as usize].size_bytes;
                 let copy = (shared_bytes > 0).then(|| so_far.best(place, document.content)).flatten();
-                copy.map(|document| (Partner { document, shared_bytes, relation: None }, 0))
+                copy.map(|document| (Partner { document, shared_bytes, relation: None, outside: None }, 0))
             })
             .collect();
         so_far
     }
 
-    /// Takes in a link, with the relation of its contents.
-    pub(crate) fn link(&mut self, link: &Link, measured: &LinkFigures) {
+    /// Takes in a link, with the relation of its contents, and what it is without its frames if it has any.
+    pub(crate) fn link(&mut self, link: &Link, measured: &LinkFigures, outside: Option<&OutsideLink>) {
         let LinkFigures { shared_bytes: [of_a, of_b], relation, .. } = *measured;
-        for (from, to, shared_bytes, relation) in
-            [(link.a, link.b, of_a, relation), (link.b, link.a, of_b, reversed(relation))]
-        {
+        let outside =
+            |side: usize| outside.map(|link| Fraction { part: link.shared_bytes, whole: link.own_bytes[side] });
+        let of_both = [
+            (link.a, link.b, (of_a, Some(relation), outside(0))),
+            (link.b, link.a, (of_b, Some(reversed(relation)), outside(1))),
+        ];
+        for (from, to, (shared_bytes, relation, outside)) in of_both {
             // An estimate may be of more than there is.
             let shared_bytes = shared_bytes.min(self.subject.frozen.contents[from.0 as usize].size_bytes);
             for place in self.subject.copies.of_content(from) {
-                self.consider(*place as usize, to, shared_bytes, relation);
+                let partner = |document| Partner { document, shared_bytes, relation, outside };
+                self.consider(*place as usize, to, shared_bytes, partner);
             }
         }
     }
 
-    fn consider(&mut self, place: usize, content: ContentIndex, shared_bytes: u64, relation: Relation) {
+    /// Takes in a link that rests on a frame: it gives no partner.
+    pub(crate) fn standard_text(&mut self, link: &Link) {
+        let copies = |content| self.subject.copies.of_content(content);
+        for (from, to) in [(link.a, link.b), (link.b, link.a)] {
+            for place in copies(from) {
+                let place = *place as usize;
+                self.standard_text[place] =
+                    self.standard_text[place] || self.first_elsewhere(place, copies(to)).is_some();
+            }
+        }
+    }
+
+    fn consider(
+        &mut self,
+        place: usize,
+        content: ContentIndex,
+        shared_bytes: u64,
+        partner: impl FnOnce(u32) -> Partner,
+    ) {
         let key = |(partner, alike): &(Partner, usize)| (partner.shared_bytes, *alike, Reverse(partner.document));
         let now = self.found[place];
         if now.is_some_and(|(now, _)| now.relation.is_none() || now.shared_bytes > shared_bytes) {
             return;
         }
         let Some(document) = self.best(place, content) else { return };
-        let partner = Partner { document, shared_bytes, relation: Some(relation) };
-        let other = (partner, self.alike(place, document));
+        let other = (partner(document), self.alike(place, document));
         if now.is_none_or(|now| key(&now) < key(&other)) {
             self.found[place] = Some(other);
         }
     }
 
     pub(crate) fn finish(self) -> Partners {
-        Partners { partners: self.found.into_iter().map(|found| found.map(|(partner, _)| partner)).collect() }
+        let partners = self.found.into_iter().map(|found| found.map(|(partner, _)| partner)).collect();
+        Partners { partners, standard_text: self.standard_text }
     }
 
     /// Of the documents of a content elsewhere, the one at the place of a document, or whose path is most like its path; of

@@ -12,7 +12,7 @@ use std::path::Path;
 use cognate_fingerprint::Verification;
 use cognate_proto::options::Engine;
 use cognate_similarity::frame::FrameRow;
-use cognate_similarity::{Analysis, Clustering, RunShards};
+use cognate_similarity::{Analysis, Clustering, Link, RunShards};
 use cognate_storage::store::{LayerRow, ScanRow, ScanStep};
 
 use crate::alignment::{self, Aligned, AlignmentRequest, EarlierView};
@@ -22,7 +22,9 @@ use crate::clusters::{self, Links};
 use crate::compare::Task;
 use crate::error::Error;
 use crate::findings::{Findings, LinkEvidence, LinkFindings};
-use crate::fine::{ExactFigures, FineFigures, FineFiles, FineFindings, FineRound, FineSource, OutsideLink};
+use crate::fine::{
+    ExactFigures, FineFigures, FineFiles, FineFindings, FineRound, FineSource, OutsideLink, rests_on_frame,
+};
 use crate::freeze::{FreezeRequest, FrozenSet, IgnoreReason, OtherLayer};
 use crate::layer_result::LayerResult;
 use crate::measure::{Measures, engine_thresholds};
@@ -147,7 +149,7 @@ impl<'a> LayerSteps<'a> {
         let (mut analysis, coarse) = self.weigh(row, &subject, &own)?;
         let round = self.fine_round(row, template_rows)?;
         let measures = Measures::of_chunks();
-        let Aligned { alignment, .. } = self.align(&subject, &coarse, &measures)?;
+        let Aligned { alignment, .. } = self.align(&subject, &coarse, &[], &measures)?;
         let fine = self.task(&subject, |task| task.fine_links(&coarse, &alignment, &own, &round, &mut analysis))?;
         frozen.leave_out(&fine.findings.template_bytes);
         let links = Links::File(fine.links);
@@ -221,7 +223,7 @@ impl<'a> LayerSteps<'a> {
         let (subject, spec) = (self.subject(&frozen), &self.scan.spec);
         let ComparedLayer { analysis, links, measures, open } = compared;
         let follow = |outside: &[OutsideLink]| -> Result<(Aligned, LinkFindings), Error> {
-            let aligned = self.align(&subject, &links, &measures)?;
+            let aligned = self.align(&subject, &links, outside, &measures)?;
             let (analysis, links, measures) = (&analysis, &links, &measures);
             let evidence = LinkEvidence { analysis, links, outside, measures, alignment: &aligned.alignment };
             let findings = LinkFindings::of(&subject, &evidence, spec.threads)?;
@@ -230,7 +232,7 @@ impl<'a> LayerSteps<'a> {
         let ((Aligned { alignment, votes }, of_links), fine, exact) = match open {
             OpenFigures::None => (follow(&[])?, None, None),
             OpenFigures::Sample(round) => {
-                let align = || Ok(self.align(&subject, &links, &measures)?.alignment);
+                let align = || Ok(self.align(&subject, &links, &[], &measures)?.alignment);
                 let count = || self.task(&subject, |task| task.coarse_exact(&links, align, &round));
                 let (exact, followed) = next_to_sites(spec.in_process, spec.threads, count, || follow(&[]))?;
                 (followed, None, Some(exact))
@@ -309,11 +311,25 @@ impl<'a> LayerSteps<'a> {
         Checkpoint::new(self.folder, self.number, binding)
     }
 
-    /// Finds the folders of two repositories that are compared with each other, by the links of this layer and those of the earlier one.
-    fn align(&self, subject: &Subject<'_>, links: &Links, measures: &Measures) -> Result<Aligned, Error> {
+    /// Finds the folders of two repositories that are compared with each other, by the links of this layer and those of the earlier one. Links
+    /// that rest on frames are no evidence.
+    fn align(
+        &self,
+        subject: &Subject<'_>,
+        links: &Links,
+        outside: &[OutsideLink],
+        measures: &Measures,
+    ) -> Result<Aligned, Error> {
         let earlier = self.earlier.map(|layer| EarlierView { frozen: &layer.frozen, votes: &layer.findings.votes });
         let request = alignment_request(self.scan, subject.frozen)?;
-        alignment::find(subject, &|visit| links.for_each(visit), measures, &request, earlier)
+        let each_link = |visit: &mut dyn FnMut(&Link)| {
+            links.for_each(|link| {
+                if !rests_on_frame(outside, link) {
+                    visit(link)
+                }
+            })
+        };
+        alignment::find(subject, &each_link, measures, &request, earlier)
     }
 
     /// The files and sites of the fine chunks.

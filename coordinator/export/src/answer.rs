@@ -138,11 +138,14 @@ fn both_ways(scan: &ScanSection, sites: &[SiteSection], row: &OverlapSection) ->
 fn change(row: &ChangesRow) -> String {
     let here = format!("{}/{}", row.from_site, row.from_repository);
     let there = format!("{}/{}", row.to_site, row.to_repository);
-    let all = row.same + row.changed + row.moved + row.only;
+    let standard_text = match row.standard_text {
+        0 => String::new(),
+        documents => format!(" {} share nothing but standard text with it,", count(documents)),
+    };
     format!(
-        "Of the {} documents of {here}, {} are the same at {there}, {} are changed there, {} are elsewhere there, and {} are only \
-         in {here}.",
-        count(all),
+        "Of the {} documents of {here}, {} are the same at {there}, {} are changed there, {} are elsewhere there,{standard_text} and {} \
+         are only in {here}.",
+        count(row.counts().iter().sum()),
         count(row.same),
         count(row.changed),
         count(row.moved),
@@ -187,6 +190,7 @@ mod tests {
             moved: 1000,
             only: 697,
             same: 3,
+            standard_text: 0,
             to_repository: "kb".to_owned(),
             to_site: "old".to_owned(),
         };

@@ -1,20 +1,25 @@
 //! The words of reports, each defined once. Text, page and workbook end with the ones that they use.
 
 /// The words of the summary of two repositories, in the order of its columns.
-pub const CHANGES: [(&str, &str); 4] = [
+pub const CHANGES: [(&str, &str); 5] = [
     ("same", "equal content at the same place: under the same path, or in folders that are compared with each other"),
     ("changed", "other content at the same place"),
     ("moved", "a copy or a relative at another place"),
+    ("standard text", "shares standard text with documents of the other, and nothing else"),
     ("only", "nothing identical or linked at the other"),
 ];
 
 /// The statuses of documents, in the order of their columns.
-pub const STATUSES: [(&str, &str); 7] = [
+pub const STATUSES: [(&str, &str); 8] = [
     ("identical", "another document has the same content"),
     ("near", "it and another have at least 80 % of each other"),
     ("contains", "it has at least 80 % of another"),
     ("contained", "another has at least 80 % of it"),
     ("shares", "less, but enough for a link"),
+    (
+        "standard_text",
+        "shares nothing but standard text: what many otherwise unlike documents have, such as general terms",
+    ),
     ("unique", "nothing identical or linked anywhere"),
     ("excluded", "nothing in it to compare"),
 ];
@@ -37,6 +42,11 @@ pub const RECOGNISED: (&str, &str) = (
     "recognised",
     "a program recognised the text of its pages, which are pictures: a letter may be another, and figures are lower for it",
 );
+
+/// A status as people read it.
+pub fn in_words(status: &str) -> String {
+    status.replace('_', " ")
+}
 
 /// All words with their definitions.
 pub fn all() -> impl Iterator<Item = (&'static str, &'static str)> {

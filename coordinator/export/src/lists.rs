@@ -6,7 +6,7 @@ use crate::grid::Kind::{Bytes, Count, Share, Text, Time};
 use crate::grid::{Cell, Column, column, hidden};
 
 /// The columns of a list of documents.
-pub const DOCUMENTS: [Column; 19] = [
+pub const DOCUMENTS: [Column; 20] = [
     column("status", "Status", Text, 12),
     column("site", "Site", Text, 12),
     column("repository", "Repository", Text, 12),
@@ -26,6 +26,7 @@ pub const DOCUMENTS: [Column; 19] = [
     column("shared_bytes", "In common", Bytes, 12),
     column("share", "% in common", Share, 10),
     column("recognised", "Recognised text", Text, 16),
+    column("outside_share", "% without standard text", Share, 12),
 ];
 
 /// A document with its status.
@@ -51,6 +52,7 @@ pub fn document(document: &DocumentSection) -> Vec<Cell> {
         partner.map(|partner| partner.shared_bytes).into(),
         Cell::share(partner.and_then(|partner| partner.share)),
         Cell::yes(document.recognised.is_some()),
+        Cell::share(partner.and_then(|partner| partner.outside_share)),
     ]
 }
 

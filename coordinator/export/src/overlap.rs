@@ -117,7 +117,8 @@ pub(crate) fn total(sites: &[SiteSection], row: &OverlapSection, name: &str, vie
 }
 
 /// The statuses in the order in which they are listed.
-pub(crate) const STATUSES: [&str; 7] = ["identical", "near", "contains", "contained", "shares", "unique", "excluded"];
+pub(crate) const STATUSES: [&str; 8] =
+    ["identical", "near", "contains", "contained", "shares", "standard_text", "unique", "excluded"];
 
 /// The documents of all sites by status.
 pub(crate) fn by_status(sites: &[SiteSection]) -> Vec<(&'static str, u64)> {

@@ -64,7 +64,7 @@ fn write_words(words: &Words, has_changes: bool, sites: &[SiteSection], out: &mu
     let statuses = legend::STATUSES.iter().filter(|(word, _)| occurs(word));
     let recognised = Some(&legend::RECOGNISED).filter(|_| sites.iter().any(|site| site.recognised.is_some()));
     let rows = changes.iter().chain(statuses).chain(&legend::OTHERS).chain(recognised);
-    let rows = rows.map(|(word, meaning)| vec![(*word).to_owned(), (*meaning).to_owned()]);
+    let rows = rows.map(|(word, meaning)| vec![legend::in_words(word), (*meaning).to_owned()]);
     Ok(writeln!(out, "\n{}", words.table(&["WORD", "MEANING"], rows))?)
 }
 
@@ -90,8 +90,9 @@ fn write_answer(report: &Report, words: &Words, sites: &[SiteSection], out: &mut
     let documents = format!(" {}", words.titles[1]);
     let mut headings = vec!["SITE", &documents];
     headings.extend(words.sizes.iter().map(|size| size.heading));
-    let statuses = words.statuses();
-    let status_headings: Vec<String> = statuses.iter().map(|status| format!(" {}", status.to_uppercase())).collect();
+    let statuses = words.statuses(sites);
+    let status_headings: Vec<String> =
+        statuses.iter().map(|status| format!(" {}", legend::in_words(status).to_uppercase())).collect();
     headings.extend(status_headings.iter().map(String::as_str));
     let rows = sites.iter().map(|site| {
         let mut row = vec![name(site), count(site.passages.unwrap_or(site.documents))];
@@ -291,7 +292,7 @@ fn write_templates(report: &Report, scan: &ScanSection, out: &mut impl Write) ->
     Ok(())
 }
 
-/// The statuses of the folders of two sites: same, changed, moved, only at the first, only at the second.
+/// The statuses of the folders of two sites: same, changed, moved, standard text at either, only at the first, only at the second.
 fn write_places(
     report: &Report,
     places: &Places,
@@ -308,17 +309,27 @@ fn write_places(
     let [folder, folders] = words.folders;
     writeln!(out, "\n{folders}: changes from {a} to {b}, in {}\n", words.documents)?;
     write_alignment(report, [a, b], limit, out)?;
-    let headings = [folder, " SAME", " CHANGED", " MOVED", &only_a, &only_b];
-    let cells = |folder: String, counts: [u64; 5]| std::iter::once(folder).chain(counts.map(count)).collect();
+    let changes = report.changes()?;
+    // Seldom does any document share standard text alone.
+    let has_standard_text = changes.iter().any(|row| row.standard_text > 0);
+    let standard_text = Some(" STANDARD TEXT").filter(|_| has_standard_text);
+    let headings: Vec<&str> =
+        [folder, " SAME", " CHANGED", " MOVED"].into_iter().chain(standard_text).chain([&*only_a, &*only_b]).collect();
+    let cells = |folder: String, counts: [u64; 6]| -> Vec<String> {
+        let shown = (0..).zip(counts).filter(|(place, _)| *place != 3 || has_standard_text);
+        std::iter::once(folder).chain(shown.map(|(_, documents)| count(documents))).collect()
+    };
     let mut rows: Vec<Vec<String>> = rows
         .into_iter()
         .map(|row| {
-            let places::Sums { same, changed, moved, only } = row.sums;
-            cells(shorten(words.folder(&row.folder)), [same, changed, moved, only[0], only[1]])
+            let places::Sums { same, changed, moved, standard_text, only } = row.sums;
+            cells(shorten(words.folder(&row.folder)), [same, changed, moved, standard_text, only[0], only[1]])
         })
         .collect();
-    if let [from_a, from_b] = report.changes()?.as_slice() {
-        rows.push(cells("all".to_owned(), [from_a.same, from_a.changed, from_a.moved, from_a.only, from_b.only]));
+    if let [from_a, from_b] = changes.as_slice() {
+        let standard_text = from_a.standard_text + from_b.standard_text;
+        let all = [from_a.same, from_a.changed, from_a.moved, standard_text, from_a.only, from_b.only];
+        rows.push(cells("all".to_owned(), all));
     }
     Ok(writeln!(out, "{}", words.table(&headings, rows))?)
 }
@@ -451,7 +462,7 @@ fn folder_row(pair: &FolderSection, words: &Words) -> Vec<String> {
     vec![place(from), place(to), documents, bytes(shared_bytes), share]
 }
 
-/// Documents that changed, those with most changed bytes first; then documents that only one site has.
+/// Documents that changed, those with most changed bytes first; then documents that only one site has, or that share standard text.
 fn write_changes(places: &Places, words: &Words, limit: usize, out: &mut impl Write) -> crate::Result<()> {
     let [a, b] = places.names();
     let row = |change: &Change| {
@@ -459,7 +470,10 @@ fn write_changes(places: &Places, words: &Words, limit: usize, out: &mut impl Wr
             None => shorten(&shown(&change.path)) + change.mark,
             Some(to) => format!("{}{} → {}", shorten(&shown(&change.path)), change.mark, shorten(&shown(to))),
         };
-        let in_common = change.share.map(|share| human::share(share.0));
+        let in_common = change.share.map(|share| match change.outside_share {
+            None => human::share(share.0),
+            Some(outside) => format!("{} ({} without standard text)", human::share(share.0), human::share(outside.0)),
+        });
         vec![path, bytes(change.size_bytes), in_common.unwrap_or_else(|| "little".to_owned())]
     };
     let mut list = Cut::new(limit);
@@ -476,6 +490,14 @@ fn write_changes(places: &Places, words: &Words, limit: usize, out: &mut impl Wr
         }
         list.write(words, &format!("ONLY IN {}", site.to_uppercase()), &[document, " SIZE"], out)?;
     }
+    let mut list = Cut::new(limit);
+    for (site, side) in [a, b].into_iter().zip(0..) {
+        for change in places.standard_text(side) {
+            list.push(|| vec![site.to_owned(), shorten(&shown(&change.path)) + change.mark, bytes(change.size_bytes)]);
+        }
+    }
+    let title = format!("{documents} THAT SHARE STANDARD TEXT, and nothing else");
+    list.write(words, &title, &["SITE", document, " SIZE"], out)?;
     Ok(())
 }
 

@@ -24,6 +24,7 @@ pub(crate) fn walk(report: &Report, row: &ChangesRow, visitor: &mut dyn Visit) -
         same: row.same,
         changed: row.changed,
         moved: row.moved,
+        standard_text: row.standard_text,
         only: row.only,
         elsewhere: None,
     };

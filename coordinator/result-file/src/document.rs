@@ -1,5 +1,6 @@
 //! Documents, with what became of them.
 
+use crate::ratio::Ratio;
 use crate::record::{Word, record};
 
 record! {
@@ -26,10 +27,14 @@ record! {
         pub partner: Option<i64>,
         /// Bytes that it shares with its partner.
         pub partner_shared_bytes: Option<u64>,
-        /// `identical`, `near`, `contains`, `contained` or `shares`.
+        /// `identical`, `near`, `contains`, `contained` or `shares`; standard text makes no partner.
         pub partner_relation: Option<Word>,
         /// Whether the partner is at the same place: its path is equal, or aligned.
         pub partner_in_place: Option<bool>,
+        /// The share of it outside of frames that its partner has; none where no frame is part of their link.
+        pub partner_outside: Option<Ratio>,
+        /// Whether it has no partner, and shares standard text with a document of another repository.
+        pub standard_text: bool,
         /// The number of the view.
         pub layer: usize,
         /// The row of the same document under the other view.
@@ -78,7 +83,7 @@ record! {
 }
 
 record! {
-    /// Of two repositories, the documents of each that are the same, changed or moved at the other, or missing there.
+    /// Of two repositories, the documents of each that are the same, changed or moved at the other, share standard text there, or are missing.
     pub struct Change in "change" {
         /// The repository.
         pub root: i64 = "REFERENCES root",
@@ -88,6 +93,8 @@ record! {
         pub changed: u64,
         /// With a copy or a relative at another place.
         pub moved: u64,
+        /// That share standard text with documents there, and nothing else.
+        pub standard_text: u64,
         /// With nothing there.
         pub only_here: u64,
     }

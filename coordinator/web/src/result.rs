@@ -138,6 +138,10 @@ impl Landing {
         }
     }
 
+    fn in_words(&self, status: &str) -> String {
+        cognate_export::legend::in_words(status)
+    }
+
     fn of(&self, site: &SiteSection, status: &str) -> u64 {
         site.status.get(status).copied().unwrap_or(0)
     }
@@ -226,7 +230,8 @@ fn title(sites: &[SiteSection]) -> String {
 }
 
 /// The first status that applies counts.
-const STATUSES: [&str; 7] = ["identical", "near", "contains", "contained", "shares", "unique", "excluded"];
+const STATUSES: [&str; 8] =
+    ["identical", "near", "contains", "contained", "shares", "standard_text", "unique", "excluded"];
 
 fn statuses(summary: &Summary) -> Vec<StatusPart> {
     let mut before = 0;

@@ -1,6 +1,7 @@
 //! Fine figures: documents that share no whole chunk are reported with what they truly share, as far as sites allow it.
 
 mod exact;
+mod standard_text;
 
 use std::os::unix::fs::PermissionsExt as _;
 
@@ -247,4 +248,24 @@ fn of_a_long_document_the_chunks_that_a_scan_asks_for_are_read_and_no_others() {
         // The half that was edited, twice; to read the whole document twice would be 7,200,000.
         assert!(read_bytes.iter().all(|bytes| (1_800_000..5_000_000).contains(bytes)), "{read_bytes:?}");
     }
+}
+
+#[test]
+fn editions_with_enough_bytes_in_common_are_relatives_however_long_they_are() {
+    let sandbox = Sandbox::new();
+    let mut dice = Dice::new(1111);
+    let [first, second] = versions(&mut dice);
+    let editions = [first, second].map(|common| {
+        let own = versions(&mut dice).concat();
+        Files::from([("book.txt".to_owned(), format!("{common}{own}").into_bytes())])
+    });
+    let folders = [("a", sandbox.tree("a", &editions[0])), ("b", sandbox.tree("b", &editions[1]))];
+    let folders = folders.each_ref().map(|(name, tree)| (*name, tree.as_path()));
+    let clusters = |args: &[&str]| sandbox.report(&folders, args)["clusters"].as_array().unwrap().clone();
+    assert_eq!(clusters(&["--precision", "coarse"]).len(), 0, "no whole chunk is in common");
+    assert_eq!(clusters(&["--min-shared-bytes", "1MB"]).len(), 0, "it is less than half of each");
+    let found = clusters(&[]);
+    let link = &found[0]["links"][0];
+    assert!(link["a_in_b"].as_f64().unwrap() < 0.4 && link["relation"] == "shares", "{link}");
+    assert!(link["shared_bytes"].as_u64().unwrap() > 16_384, "{link}");
 }

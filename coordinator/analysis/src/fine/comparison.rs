@@ -136,7 +136,7 @@ impl Task<'_> {
             coarse_pairs: (measured.pairs.len() - complete) as u64,
             omitted_pairs: candidates.omitted + analysis.omitted.count,
             template_rows: round.template_rows.len() as u64,
-            outside: self.measure_outside(&measured.pairs, &kinds, &kept, with)?,
+            outside: self.measure_outside(coarse, &measured.pairs, &kinds, &kept, with)?,
             ..FineFigures::default()
         };
         tracing::info!(

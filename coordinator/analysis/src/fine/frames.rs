@@ -36,7 +36,7 @@ const COUNTED_ROWS_MAX: usize = 1 << 21;
 
 /// The number of kinds that must have a part of a frame, by the number of compared contents: its bits, at least [`KINDS_MIN`]. What otherwise
 /// unlike documents quote from each other grows with a collection, if slowly.
-fn kinds_min(contents: usize) -> u32 {
+pub(super) fn kinds_min(contents: usize) -> u32 {
     (usize::BITS - contents.leading_zeros()).max(KINDS_MIN)
 }
 

@@ -162,19 +162,40 @@ impl Task<'_> {
     }
 
     /// Of the pairs that are links between contents of two kinds which both have frames, what they have in common outside of them. Links
-    /// that were not `kept` are measured again.
+    /// that were not `kept` are measured again. Coarse links that are no candidates are measured by whole chunks.
     pub(super) fn measure_outside(
         &self,
+        coarse: &Links,
         measured: &[MeasuredPair],
         kinds: &[u32],
         kept: &KeptLinks,
         with: Measuring<'_>,
     ) -> Result<Vec<OutsideLink>, Error> {
         let has_frame = |content: u32| with.of_contents[content as usize].frame > 0;
-        let may_rest = |pair: &MeasuredPair| {
-            has_frame(pair.a) && has_frame(pair.b) && kinds[pair.a as usize] != kinds[pair.b as usize]
-        };
-        let links = measured.iter().filter(|pair| may_rest(pair) && self.link_of(pair, with.of_contents).is_some());
+        let are_unlike = |(a, b): Pair| kinds[a as usize] != kinds[b as usize];
+        let may_rest = |(a, b): Pair| has_frame(a) && has_frame(b) && are_unlike((a, b));
+        let (mut no_candidates, mut without_frame) = (Vec::new(), Vec::new());
+        coarse.for_each(|Link { a, b, shared_bytes }| {
+            let pair = (a.0, b.0);
+            if are_unlike(pair) && measured.binary_search_by_key(&pair, MeasuredPair::contents).is_err() {
+                match may_rest(pair) {
+                    true => no_candidates.push(pair),
+                    false => without_frame.push((pair, *shared_bytes)),
+                }
+            }
+        })?;
+        let by_chunks =
+            self.each_pair(&no_candidates, Vec::new, &|found: &mut Vec<MeasuredPair>, (a, b), of_a, of_b| {
+                let ByChunks { shared_bytes, common, .. } = compared(of_a, of_b);
+                let shared = with.parts.of_common(shared_bytes, &common);
+                found.push(MeasuredPair { a, b, coarse: shared, shared, complete: false });
+                Ok(())
+            })?;
+        let links = measured.iter().filter(|pair| self.link_of(pair, with.of_contents).is_some());
+        let (links, others): (Vec<&MeasuredPair>, Vec<&MeasuredPair>) =
+            links.partition(|pair| may_rest(pair.contents()));
+        let others = others.into_iter().filter(|pair| are_unlike(pair.contents()));
+        without_frame.extend(others.map(|pair| (pair.contents(), pair.shared_bytes())));
         let (mut known, mut others) = (Vec::new(), Vec::new());
         for pair in links {
             match kept.place(pair.contents()) {
@@ -196,9 +217,10 @@ impl Task<'_> {
                 Ok(())
             })?;
         let found = found.into_iter().map(|(found, _)| found);
-        let with_frame = again.into_iter().chain(found).flat_map(|found| found.pairs);
+        let with_frame = again.into_iter().chain(found).flat_map(|found| found.pairs).chain(by_chunks.concat());
         let with_frame = with_frame.filter(|pair| pair.shared.outside_frames < pair.shared.outside_templates);
         let mut outside: Vec<OutsideLink> = with_frame.map(|pair| self.outside(&pair, with.of_contents)).collect();
+        outside.extend(self.links_of_crowds(&without_frame, kinds));
         outside.sort_unstable_by_key(|link| (link.a, link.b));
         Ok(outside)
     }
@@ -209,11 +231,12 @@ impl Task<'_> {
             let PartBytes { template, frame } = of_contents[content as usize];
             self.weight(content).saturating_sub(template + frame)
         };
-        let smaller = own(pair.a).min(own(pair.b));
+        let own_bytes = [pair.a, pair.b].map(own);
+        let smaller = own_bytes[0].min(own_bytes[1]);
         // Runs reach into what is next to them by a few bytes.
         let shared_bytes = pair.shared.outside_frames.min(smaller);
         let is_link = self.is_link(shared_bytes, smaller);
-        OutsideLink { a: pair.a, b: pair.b, shared_bytes, rests_on_frame: !is_link }
+        OutsideLink { a: pair.a, b: pair.b, shared_bytes, own_bytes, rests_on_frame: !is_link }
     }
 
     /// Writes the links: of the comparison by whole chunks, and of the pairs that were measured, which come by (a, b). Links of
@@ -263,7 +286,7 @@ impl Task<'_> {
     }
 
     /// True if two contents that share these bytes are linked, by the size of the smaller one.
-    fn is_link(&self, shared_bytes: u64, smaller: u64) -> bool {
+    pub(super) fn is_link(&self, shared_bytes: u64, smaller: u64) -> bool {
         let Thresholds { min_shared_bytes, min_containment } = self.scan.spec.layers[self.layer].thresholds;
         let reaches = shared_bytes >= min_shared_bytes || min_containment.is_reached_by(shared_bytes, smaller);
         shared_bytes > 0 && reaches

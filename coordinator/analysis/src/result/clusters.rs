@@ -4,7 +4,7 @@ use cognate_result_file::{Cluster as ClusterRecord, Family, FamilyMember, Insert
 use cognate_similarity::{Cluster, Shape};
 
 use super::group::{Group, Places};
-use super::names::{relation_name, shape_name};
+use super::names::{STANDARD_TEXT, relation_name, shape_name};
 use super::{LayerPart, Publication, Writer, hex, row_number};
 use crate::cluster_joins::{Join, directed};
 use crate::fine::outside_of;
@@ -38,11 +38,14 @@ impl Writer {
             let other = cluster.members.iter().filter(|member| **member != cluster.representative).min();
             let second = other.and_then(|other| findings.copies.of_content(*other).first());
             let second = second.map(|document| &frozen.documents[*document as usize]);
+            let on_frame = join.rests_on_frame(cluster.members.len());
+            // What contains the others does so by a frame.
+            let shape = if on_frame && cluster.members.len() > 2 { Shape::Group } else { Shape::of(cluster) };
             insert.add(&ClusterRecord {
                 id: number,
                 name: cluster_name(frozen, cluster),
                 members_digest: members_digest(frozen, cluster),
-                relation: shape_name(Shape::of(cluster)).into(),
+                relation: shape_name(shape).into(),
                 representative: part.content(cluster.representative),
                 total_bytes,
                 members: cluster.members.len() as u64,
@@ -65,7 +68,7 @@ impl Writer {
                 path: frozen.path(representative).to_owned(),
                 layer: part.number,
                 frame_links: join.frame_links,
-                on_frame: join.rests_on_frame(cluster.members.len()),
+                on_frame,
                 second_root: second.map(|second| second.root.into()),
                 second_path: second.map(|second| frozen.path(second).to_owned()),
             })?;
@@ -119,12 +122,13 @@ fn write_links(
         strength.max_resemblance = strength.max_resemblance.max(Some(Ratio(measured.resemblance.rounded())));
         strength.max_containment = strength.max_containment.max(contained.map(|[a_in_b, b_in_a]| a_in_b.max(b_in_a)));
         strength.shared_bytes = strength.shared_bytes.max(measured.shared_bytes[0]);
+        let on_frame = outside.is_some_and(|outside| outside.rests_on_frame);
         insert.add(&Link {
             cluster: cluster_number,
             a: part.content(a),
             b: part.content(b),
             shared_bytes: measured.shared_bytes[0],
-            relation: relation_name(measured.relation).into(),
+            relation: if on_frame { STANDARD_TEXT } else { relation_name(measured.relation) }.into(),
             resemblance: Some(Ratio(measured.resemblance.rounded())),
             a_in_b: contained.map(|[a_in_b, _]| a_in_b),
             b_in_a: contained.map(|[_, b_in_a]| b_in_a),
@@ -133,7 +137,7 @@ fn write_links(
             high: precision.map(|precision| Ratio(precision.interval[1])),
             within_tenth: precision.map(|precision| Ratio(precision.within_tenth)),
             outside_bytes: outside.map(|outside| outside.shared_bytes),
-            on_frame: outside.is_some_and(|outside| outside.rests_on_frame),
+            on_frame,
         })?;
     }
     Ok(strength)

@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 
 use cognate_proto::batch::DocumentState;
 use cognate_proto::path::DocumentPath;
-use cognate_result_file::{Content, Document, StatusCount, Unread};
+use cognate_result_file::{Content, Document, Ratio, StatusCount, Unread};
 
 use super::changes::Changes;
 use super::document_rows::{DocumentRows, What, status_of};
@@ -14,6 +14,7 @@ use super::{LayerPart, Publication, Writer, content_index, row_number};
 use crate::findings::Status;
 use crate::folders::Partner;
 use crate::layer_result::LayerResult;
+use crate::ratio::Fraction;
 
 impl Writer {
     pub(super) fn contents(
@@ -69,7 +70,8 @@ impl Writer {
                 let row = &documents.rows[number];
                 let found = DocumentColumns::of(number, layers, documents);
                 if number == first + deciding {
-                    changes.add(row.root, first, status, found.partner_in_place.zip(found.partner_relation));
+                    let partner = found.partner_in_place.zip(found.partner_relation);
+                    changes.add(row.root, first, status, partner, found.standard_text);
                 }
                 insert.add(&Document {
                     id: row_number(number),
@@ -84,6 +86,8 @@ impl Writer {
                     partner_shared_bytes: found.partner_shared_bytes,
                     partner_relation: found.partner_relation.map(Into::into),
                     partner_in_place: found.partner_in_place,
+                    partner_outside: found.partner_outside,
+                    standard_text: found.standard_text,
                     layer: row.layer.into(),
                     other: documents.other(number).map(row_number),
                     listed: number == first,
@@ -142,6 +146,9 @@ pub(super) struct DocumentColumns {
     pub(super) partner_shared_bytes: Option<u64>,
     pub(super) partner_relation: Option<&'static str>,
     pub(super) partner_in_place: Option<bool>,
+    pub(super) partner_outside: Option<Ratio>,
+    /// True if it has no partner, and shares standard text with a document of another repository.
+    pub(super) standard_text: bool,
 }
 
 impl DocumentColumns {
@@ -161,6 +168,10 @@ impl DocumentColumns {
             partner_shared_bytes: partner.map(|partner| partner.shared_bytes),
             partner_relation: partner.map(|partner| partner.relation.map_or("identical", relation_name)),
             partner_in_place: partner.map(|partner| documents.is_one_place(number, row_of(partner) as usize)),
+            partner_outside: partner
+                .and_then(|partner| partner.outside)
+                .map(|Fraction { part, whole }| Ratio::of(part, whole)),
+            standard_text: findings.of_links.partners.has_standard_text_alone(place as usize),
         }
     }
 }

@@ -7,6 +7,9 @@ use cognate_similarity::{Relation, Shape};
 use crate::findings::Status;
 use crate::folders::FolderRelation;
 
+/// The status of documents, and the relation of links, that rest on frames.
+pub(super) const STANDARD_TEXT: &str = "standard_text";
+
 pub(super) fn status_name(status: Status) -> &'static str {
     match status {
         Status::ExcludedEmpty => "excluded(empty)",
@@ -19,6 +22,7 @@ pub(super) fn status_name(status: Status) -> &'static str {
         Status::Contains => "contains",
         Status::Contained => "contained",
         Status::Shares => "shares",
+        Status::StandardText => STANDARD_TEXT,
         Status::Unique => "unique",
     }
 }

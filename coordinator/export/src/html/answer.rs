@@ -105,6 +105,7 @@ fn figures(report: &Report, sites: &[SiteSection], out: &mut impl Write) -> crat
         (count(of("identical")), "documents with a copy"),
         (count(related), "documents with a relative: a version, or a part in common"),
         (count(clusters.clusters), "clusters of related files"),
+        (count(of("standard_text")), "documents that share nothing but standard text"),
         (count(of("unique")), "documents that are nowhere else"),
         (count(unread), "could not be read"),
     ];
@@ -131,8 +132,7 @@ fn changes(report: &Report, out: &mut impl Write) -> crate::Result<()> {
     writeln!(out, "</tr></thead><tbody>")?;
     for row in &rows {
         writeln!(out, "<tr><td>{}</td>", Safe(&place(&row.from_site, &row.from_repository)))?;
-        let counts = [row.same, row.changed, row.moved, row.only];
-        counts.iter().try_for_each(|many| writeln!(out, "<td class=\"n\">{}</td>", count(*many)))?;
+        row.counts().iter().try_for_each(|many| writeln!(out, "<td class=\"n\">{}</td>", count(*many)))?;
         writeln!(out, "</tr>")?;
     }
     writeln!(out, "</tbody></table></div>")?;
@@ -143,14 +143,18 @@ fn coverage(sites: &[SiteSection], out: &mut impl Write) -> crate::Result<()> {
     writeln!(out, "<h2 id=\"coverage\">Coverage, and documents by status</h2>")?;
     writeln!(out, "<p>")?;
     for status in STATUSES {
-        writeln!(out, "<span class=\"label\"><span class=\"key s-{status}\"></span>{status}</span>")?;
+        writeln!(
+            out,
+            "<span class=\"label\"><span class=\"key s-{status}\"></span>{}</span>",
+            legend::in_words(status)
+        )?;
     }
     writeln!(
         out,
         "</p>\n<div class=\"scroll\"><table><thead><tr><th>Repository</th><th class=\"n\">Documents</th><th class=\"n\">Bytes</th>"
     )?;
     for what in ["Unreadable", "Changed", "Left out"].into_iter().chain(STATUSES) {
-        writeln!(out, "<th class=\"n\">{what}</th>")?;
+        writeln!(out, "<th class=\"n\">{}</th>", legend::in_words(what))?;
     }
     writeln!(out, "</tr></thead><tbody>")?;
     for site in sites {

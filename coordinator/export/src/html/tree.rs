@@ -54,8 +54,7 @@ impl<W: Write> Folders<'_, W> {
 
 /// The numbers of an entry that are not 0, in words.
 fn words(entry: &TreeEntry) -> String {
-    let counts = [entry.same, entry.changed, entry.moved, entry.only];
-    let some = CHANGES.iter().zip(counts).filter(|(_, count)| *count > 0);
+    let some = CHANGES.iter().zip(entry.counts()).filter(|(_, count)| *count > 0);
     some.map(|((word, _), many)| format!("{} {}", count(many), word)).collect::<Vec<_>>().join(", ")
 }
 
@@ -75,7 +74,7 @@ impl<W: Write> Visit for Folders<'_, W> {
     }
 
     fn document(&mut self, entry: &TreeEntry) -> crate::Result<()> {
-        let fate = [entry.same, entry.changed, entry.moved, entry.only].iter().position(|count| *count > 0);
+        let fate = entry.counts().iter().position(|count| *count > 0);
         let word = fate.map_or("", |place| CHANGES[place].0);
         let there = entry.elsewhere.as_ref().map(|path| format!(", there at {}", Safe(path))).unwrap_or_default();
         self.html += &format!("<div class=\"leaf\">{} <small>{word}{there}</small></div>\n", Safe(&entry.name));

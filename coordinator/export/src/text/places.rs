@@ -20,6 +20,7 @@ pub(super) struct Places {
     changed: Vec<Change>,
     moved: Vec<Change>,
     only: [Vec<Change>; 2],
+    standard_text: [Vec<Change>; 2],
 }
 
 /// A document that is not just the same at both.
@@ -30,33 +31,44 @@ pub(super) struct Change {
     /// The mark of recognised text, or nothing.
     pub(super) mark: &'static str,
     pub(super) moved_to: Option<String>,
+    /// True if it shares standard text with the other site, and nothing else.
+    has_standard_text: bool,
     pub(super) size_bytes: u64,
     /// Bytes in common; unknown where they are too few for a link.
     pub(super) shared_bytes: Option<u64>,
     /// The share of it that the other has.
     pub(super) share: Option<Ratio>,
+    /// The same outside of standard text, if some is part of it.
+    pub(super) outside_share: Option<Ratio>,
 }
 
-/// Documents by status. All but `only[1]` are counted at the first site.
+/// Documents by status. All but `only[1]` are counted at the first site, and `standard_text` at both.
 #[derive(Clone, Copy, Default, PartialEq, Eq, Debug)]
 pub(super) struct Sums {
     pub(super) same: u64,
     pub(super) changed: u64,
     pub(super) moved: u64,
+    pub(super) standard_text: u64,
     pub(super) only: [u64; 2],
 }
 
 impl Sums {
     fn differing(&self) -> u64 {
-        self.changed + self.moved + self.only[0] + self.only[1]
+        self.changed + self.moved + self.standard_text + self.only[0] + self.only[1]
     }
 
     fn add(&mut self, other: Sums) {
         self.same += other.same;
         self.changed += other.changed;
         self.moved += other.moved;
+        self.standard_text += other.standard_text;
         self.only[0] += other.only[0];
         self.only[1] += other.only[1];
+    }
+
+    /// The number of documents that have nothing at the other site but, perhaps, standard text.
+    fn alone(&mut self, has_standard_text: bool, side: usize) -> &mut u64 {
+        if has_standard_text { &mut self.standard_text } else { &mut self.only[side] }
     }
 }
 
@@ -80,6 +92,7 @@ impl Places {
             changed: Vec::new(),
             moved: Vec::new(),
             only: empty(),
+            standard_text: empty(),
         };
         report.fates::<Error>(|fate| {
             places.take(&fate);
@@ -92,7 +105,8 @@ impl Places {
                 std::cmp::Reverse(change.size_bytes.saturating_sub(change.shared_bytes.unwrap_or(0)))
             });
         }
-        places.only.iter_mut().for_each(|list| list.sort_by_key(|alone| std::cmp::Reverse(alone.size_bytes)));
+        let alone = places.only.iter_mut().chain(&mut places.standard_text);
+        alone.for_each(|list| list.sort_by_key(|alone| std::cmp::Reverse(alone.size_bytes)));
         Ok(places)
     }
 
@@ -102,15 +116,17 @@ impl Places {
             path: printable(fate.path).into_owned(),
             mark: recognised::mark(Some(fate.recognised)),
             moved_to: moved_to.map(|path| printable(path).into_owned()),
+            has_standard_text: fate.standard_text,
             size_bytes: fate.size_bytes,
             shared_bytes,
             share: fate.partner.and_then(|partner| partner.share),
+            outside_share: fate.partner.and_then(|partner| partner.outside_share),
         };
         let mut sums = Sums::default();
         match fate.partner {
             None if fate.empty => return,
             None => {
-                sums.only[fate.site] = 1;
+                *sums.alone(fate.standard_text, fate.site) = 1;
                 self.only[fate.site].push(change(None, None));
             }
             // A pair is listed once, from the first site.
@@ -145,7 +161,7 @@ impl Places {
     }
 
     /// A document that both sites have at one place, with too little in common for a link, was rewritten: it is
-    /// missing at neither site.
+    /// missing at neither site. The others are listed by whether they share standard text.
     fn pair_rewritten(&mut self) {
         let [only_a, only_b] = std::mem::take(&mut self.only);
         let numbers = |list: &[Change]| list.iter().map(|alone| alone.numbers.0).collect::<HashSet<i64>>();
@@ -153,12 +169,13 @@ impl Places {
         for (side, list) in [only_a, only_b].into_iter().enumerate() {
             for alone in list {
                 if !alone.numbers.1.is_some_and(|counterpart| others[side].contains(&counterpart)) {
-                    self.only[side].push(alone);
+                    let list = if alone.has_standard_text { &mut self.standard_text } else { &mut self.only };
+                    list[side].push(alone);
                     continue;
                 }
                 let folder = self.folder_of(side, &alone.path).into_owned();
                 let sums = self.folders.entry(folder).or_default();
-                sums.only[side] -= 1;
+                *sums.alone(alone.has_standard_text, side) -= 1;
                 if side == 0 {
                     sums.changed += 1;
                     self.changed.push(alone);
@@ -181,6 +198,10 @@ impl Places {
 
     pub(super) fn only(&self, side: usize) -> &[Change] {
         &self.only[side]
+    }
+
+    pub(super) fn standard_text(&self, side: usize) -> &[Change] {
+        &self.standard_text[side]
     }
 
     /// At most `limit` rows and one for all the rest; together they count every document once.
@@ -286,7 +307,8 @@ mod tests {
         let folders = folders.iter().map(|(name, same, changed)| ((*name).to_owned(), sums(*same, *changed))).collect();
         let empty = || [Vec::new(), Vec::new()];
         let (names, alignment) = (["a".into(), "b".into()], Alignment::default());
-        let places = Places { names, alignment, folders, changed: vec![], moved: vec![], only: empty() };
+        let places =
+            Places { names, alignment, folders, changed: vec![], moved: vec![], only: empty(), standard_text: empty() };
         let shown: Vec<_> =
             places.rows(limit).into_iter().map(|row| (row.folder, row.sums.same, row.sums.changed)).collect();
         let rows: Vec<_> = rows.iter().map(|(name, same, changed)| ((*name).to_owned(), *same, *changed)).collect();

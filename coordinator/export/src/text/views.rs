@@ -7,6 +7,7 @@ use std::io::Write;
 use cognate_result::report::{Report, SiteSection};
 
 use crate::human::{bytes, count};
+use crate::overlap::STATUSES;
 use crate::table::table_within;
 
 /// The words of one report.
@@ -24,9 +25,6 @@ pub(super) struct Words {
     /// The columns of the terminal, where the report is for one.
     pub(super) columns: Option<usize>,
 }
-
-/// The statuses in the order of their columns.
-const STATUSES: [&str; 7] = ["identical", "near", "contains", "contained", "shares", "unique", "excluded"];
 
 /// The documents and bytes under a view.
 pub(super) struct Size {
@@ -112,9 +110,16 @@ impl Words {
         self.sizes.iter().any(|size| size.view == "text")
     }
 
-    /// The statuses that are listed: a document that holds passages is left out, because it is no passage.
-    pub(super) fn statuses(&self) -> &'static [&'static str] {
-        if self.holds_passages() { &STATUSES[..6] } else { &STATUSES }
+    /// The statuses that are listed: that of standard text where a document has it. A document that holds passages is left out, because it is
+    /// no passage.
+    pub(super) fn statuses(&self, sites: &[SiteSection]) -> Vec<&'static str> {
+        let occurs = |status| sites.iter().any(|site| site.status.contains_key(status));
+        let is_listed = |status: &&str| match *status {
+            "standard_text" => occurs("standard_text"),
+            "excluded" => !self.holds_passages(),
+            _ => true,
+        };
+        STATUSES.into_iter().filter(is_listed).collect()
     }
 
     /// A folder by its name; where passages are compared, that is the document which holds them.

@@ -126,10 +126,10 @@ impl Page<'_> {
         let words = legend::CHANGES.map(|(word, _)| word);
         self.headings(&[&["Documents of"], words.as_slice()].concat(), 1..)?;
         for row in &rows {
-            let counts = [row.same, row.changed, row.moved, row.only].map(Cell::from);
+            let counts = row.counts().map(Cell::from);
             let of = Cell::from(place(&row.from_site, &row.from_repository));
             let mut kinds = vec![Kind::Text];
-            kinds.resize(5, Kind::Count);
+            kinds.resize(1 + counts.len(), Kind::Count);
             self.row(&[vec![of], counts.into()].concat(), &kinds)?;
         }
         Ok(())

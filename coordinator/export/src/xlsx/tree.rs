@@ -9,12 +9,13 @@ use crate::tree::{Visit, walk};
 /// Folders of a sheet, of both repositories together.
 const FOLDERS_MAX: usize = 50_000;
 
-const COLUMNS: [Column; 6] = [
+const COLUMNS: [Column; 7] = [
     column("repository", "Repository", Kind::Text, 24),
     column("folder", "Folder", Kind::Text, 60),
     column("same", "Same", Kind::Count, 12),
     column("changed", "Changed", Kind::Count, 12),
     column("moved", "Moved", Kind::Count, 12),
+    column("standard_text", "Standard text", Kind::Count, 14),
     column("only", "Only", Kind::Count, 12),
 ];
 
@@ -45,7 +46,7 @@ impl Visit for Folders<'_> {
             return Ok(false);
         }
         self.left -= 1;
-        let counts = [entry.same, entry.changed, entry.moved, entry.only].map(Cell::from);
+        let counts = entry.counts().map(Cell::from);
         let folder = if path.is_empty() { "/" } else { path };
         self.sheet.row([vec![self.repository.as_str().into(), folder.into()], counts.into()].concat())?;
         // A folder that is wholly the same needs no rows below it.

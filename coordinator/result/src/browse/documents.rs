@@ -15,7 +15,7 @@ use super::{Browse, Page, Place, Window};
 use crate::error::Error;
 use crate::report::{DocumentPlace, Ratio, hex, path_of, share_of};
 
-const STATUSES: [&str; 6] = ["identical", "near", "contains", "contained", "shares", "unique"];
+const STATUSES: [&str; 7] = ["identical", "near", "contains", "contained", "shares", "standard_text", "unique"];
 
 /// The `count` items from `offset` on in the order of all. Only they are put in order, so that a page far back costs no more
 /// than the first.

@@ -56,7 +56,7 @@ impl Pair {
             [] => {}
             [link] => {
                 pair.linked = true;
-                pair.shared_bytes = Some(link.shared_bytes);
+                (pair.shared_bytes, pair.outside_bytes) = (Some(link.shared_bytes), link.outside_bytes);
                 (pair.a_in_b, pair.b_in_a, pair.resemblance) = (link.a_in_b, link.b_in_a, link.resemblance);
                 pair.relation = Some(link.relation.clone());
                 (pair.estimated, pair.interval, pair.within_tenth) = (link.estimated, link.interval, link.within_tenth);
@@ -86,6 +86,7 @@ impl Pair {
             identical: a.content == b.content,
             linked: false,
             shared_bytes: None,
+            outside_bytes: None,
             a_in_b: None,
             b_in_a: None,
             resemblance: None,

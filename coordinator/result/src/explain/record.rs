@@ -77,6 +77,9 @@ pub struct Pair {
     pub coarse_reason: Option<String>,
     /// Bytes in common.
     pub shared_bytes: Option<u64>,
+    /// Of these, bytes outside of standard text; nothing if none is part of the link.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub outside_bytes: Option<u64>,
     /// The share of A that is in B.
     pub a_in_b: Option<Ratio>,
     /// The share of B that is in A.

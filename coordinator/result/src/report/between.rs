@@ -24,7 +24,7 @@ impl Report {
         if self.roots.len() != 2 || self.is_part() {
             return Ok(Vec::new());
         }
-        let row = |Change { root, same, changed, moved, only_here }| {
+        let row = |Change { root, same, changed, moved, standard_text, only_here }| {
             let (from, to) = (self.root(root)?, self.root(1 - root)?);
             Ok(ChangesRow {
                 changed,
@@ -33,6 +33,7 @@ impl Report {
                 moved,
                 only: only_here,
                 same,
+                standard_text,
                 to_repository: to.repository.clone(),
                 to_site: to.site.clone(),
             })

@@ -36,7 +36,7 @@ impl DocumentFilter {
 }
 
 /// Statuses that links give, the first that applies counts.
-const LINKED: [&str; 4] = ["near", "contains", "contained", "shares"];
+const LINKED: [&str; 5] = ["near", "contains", "contained", "shares", "standard_text"];
 
 impl Report {
     /// The documents that a filter lets through.
@@ -207,6 +207,8 @@ impl Against {
         };
         status.clone_into(&mut document.status);
         document.partner = match (partner, found) {
+            // What is shared by a frame alone makes no partner.
+            _ if status == "standard_text" => None,
             // The best partner of all is at the other site.
             (Some(partner), _) if partner.relation == status => Some(partner),
             (_, Some((place, layer, shared_bytes))) => {
@@ -235,6 +237,7 @@ impl Report {
         let partner = |(root, path): (i64, Vec<u8>)| {
             let (path, path_escaped) = path_of(&path);
             Ok(PartnerRow {
+                outside_share: None,
                 path,
                 path_escaped,
                 relation: relation.to_owned(),
@@ -273,6 +276,7 @@ row! {
         layer_bytes: Option<u64> = "(SELECT o.payload_bytes FROM content o WHERE o.id = t.content)",
         shared_bytes: Option<u64> = "t.partner_shared_bytes",
         relation: Option<String> = "t.partner_relation",
+        outside_share: Option<Ratio> = "t.partner_outside",
         partner_root: Option<i64> = "p.root",
         partner_path: Option<Vec<u8>> = "p.path",
     }
@@ -333,6 +337,7 @@ impl Report {
             (Some((root, path)), Some(relation), Some(shared_bytes)) => {
                 let (root, (path, path_escaped)) = (self.root(root)?, path_of(&path));
                 Some(PartnerRow {
+                    outside_share: row.outside_share,
                     path,
                     path_escaped,
                     relation,
@@ -388,6 +393,7 @@ impl Report {
             let partner = row.shared_bytes.map(|shared_bytes| FatePartner {
                 shared_bytes,
                 share: row.payload_bytes.map(|all| Ratio::of(shared_bytes, all)),
+                outside_share: row.outside_share,
                 identical: row.identical.unwrap_or_default(),
                 moved_to: row.moved_to.as_deref(),
             });
@@ -397,6 +403,7 @@ impl Report {
                 size_bytes: row.size_bytes,
                 empty: row.empty,
                 partner,
+                standard_text: row.standard_text,
                 recognised: row.recognised,
                 id,
                 counterpart: row.counterpart,
@@ -420,5 +427,7 @@ row! {
                                            THEN (SELECT c.payload_bytes FROM content c WHERE c.id = t.content) END",
         counterpart: Option<i64> = "t.counterpart",
         recognised: bool = "t.recognised",
+        standard_text: bool = "t.standard_text",
+        outside_share: Option<Ratio> = "t.partner_outside",
     }
 }

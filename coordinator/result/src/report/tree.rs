@@ -27,6 +27,8 @@ pub struct TreeEntry {
     pub changed: u64,
     /// A copy or a relative at another place.
     pub moved: u64,
+    /// Standard text in common with documents there, and nothing else.
+    pub standard_text: u64,
     /// Nothing there.
     pub only: u64,
     /// Of a document that is elsewhere there: its path there.
@@ -34,6 +36,11 @@ pub struct TreeEntry {
 }
 
 impl TreeEntry {
+    /// Its documents, in the order of the words for changes.
+    pub fn counts(&self) -> [u64; 5] {
+        [self.same, self.changed, self.moved, self.standard_text, self.only]
+    }
+
     /// True for a folder.
     pub fn is_folder(&self) -> bool {
         self.bytes.last() == Some(&b'/')
@@ -41,7 +48,7 @@ impl TreeEntry {
 
     /// Documents.
     pub fn documents(&self) -> u64 {
-        self.same + self.changed + self.moved + self.only
+        self.counts().iter().sum()
     }
 }
 
@@ -71,7 +78,8 @@ impl Report {
                      CASE WHEN t.partner_in_place AND t.partner_relation = 'identical' THEN 0
                           WHEN t.partner_in_place OR {rewritten} THEN 1
                           WHEN t.partner_in_place IS NOT NULL THEN 2
-                          WHEN t.status NOT IN ({NOTHING}) THEN 3 END AS fate, t.partner AS partner
+                          WHEN t.standard_text THEN 3
+                          WHEN t.status NOT IN ({NOTHING}) THEN 4 END AS fate, t.partner AS partner
                    FROM {} AND {listed} >= ?1 AND {listed} < ?2)
              WHERE fate IS NOT NULL GROUP BY name ORDER BY name LIMIT {}",
             EntryColumns::select(),
@@ -82,9 +90,9 @@ impl Report {
         let start = i64::try_from(folder.len()).unwrap_or(i64::MAX - 1) + 1;
         let mut entries = Vec::new();
         self.each_row(&sql, params![numbers.start, numbers.end, start], |row: EntryColumns| {
-            let EntryColumns { name: bytes, same, changed, moved, only, partner } = row;
+            let EntryColumns { name: bytes, same, changed, moved, standard_text, only, partner } = row;
             let name = path_of(&bytes).0;
-            let mut entry = TreeEntry { name, bytes, same, changed, moved, only, elsewhere: None };
+            let mut entry = TreeEntry { name, bytes, same, changed, moved, standard_text, only, elsewhere: None };
             if let Some(partner) = partner.filter(|_| !entry.is_folder()) {
                 let path: Vec<u8> = self.row("SELECT path FROM document WHERE id = ?", [partner])?;
                 entry.elsewhere = Some(path_of(&path).0);
@@ -116,7 +124,8 @@ row! {
         same: u64 = "sum(fate = 0)",
         changed: u64 = "sum(fate = 1)",
         moved: u64 = "sum(fate = 2)",
-        only: u64 = "sum(fate = 3)",
+        standard_text: u64 = "sum(fate = 3)",
+        only: u64 = "sum(fate = 4)",
         partner: Option<i64> = "max(CASE fate WHEN 2 THEN partner END)",
     }
 }

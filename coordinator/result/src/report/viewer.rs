@@ -206,6 +206,7 @@ mod tests {
 
     fn document(partner_path: &str, view: Option<&str>, escaped: bool) -> DocumentSection {
         let partner = PartnerRow {
+            outside_share: None,
             path: partner_path.to_owned(),
             path_escaped: escaped.then_some(true),
             relation: "near".to_owned(),

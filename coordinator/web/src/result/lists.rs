@@ -129,7 +129,7 @@ impl Documents {
         self.fields.text(name).unwrap_or_default()
     }
 
-    fn statuses(&self) -> [&'static str; 7] {
+    fn statuses(&self) -> [&'static str; 8] {
         STATUSES
     }
 }

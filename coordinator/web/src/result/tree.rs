@@ -32,9 +32,9 @@ struct Tree {
 }
 
 impl Tree {
-    /// The column of a document: the same, changed, elsewhere, only here.
+    /// The column of a document: the same, changed, elsewhere, standard text, only here.
     fn marks(&self, entry: &TreeEntry) -> Vec<bool> {
-        [entry.same, entry.changed, entry.moved, entry.only].map(|count| count > 0).into()
+        entry.counts().map(|count| count > 0).into()
     }
 
     fn address(&self, entry: &TreeEntry) -> String {

@@ -89,6 +89,9 @@ pub struct DocumentSection {
 /// The document that another is best compared with.
 #[derive(Clone, Serialize, Debug)]
 pub struct PartnerRow {
+    /// The share of the document outside of standard text that it has; nothing if none is part of what they share.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub outside_share: Option<Ratio>,
     /// Its path.
     pub path: String,
     /// Set when the path is percent-escaped.
@@ -123,6 +126,8 @@ pub struct Fate<'a> {
     pub empty: bool,
     /// The document of another repository that it is best compared with.
     pub partner: Option<FatePartner<'a>>,
+    /// True if it has no partner, and shares standard text with a document of another repository.
+    pub standard_text: bool,
     /// True if some of its text was recognised in pictures of pages.
     pub recognised: bool,
     /// Its number.
@@ -138,6 +143,8 @@ pub struct FatePartner<'a> {
     pub shared_bytes: u64,
     /// The share of the document that it has, if they are not the same.
     pub share: Option<Ratio>,
+    /// The same outside of standard text, if some is part of what they share.
+    pub outside_share: Option<Ratio>,
     /// True if they are the same bytes, or the same text.
     pub identical: bool,
     /// The partner's path, where it is at another place.

@@ -96,10 +96,19 @@ pub struct ChangesRow {
     pub only: u64,
     /// Documents with equal content at the same place.
     pub same: u64,
+    /// Documents that share standard text with documents there, and nothing else.
+    pub standard_text: u64,
     /// The other repository.
     pub to_repository: String,
     /// Its site.
     pub to_site: String,
+}
+
+impl ChangesRow {
+    /// The documents, in the order of the words for changes.
+    pub fn counts(&self) -> [u64; 5] {
+        [self.same, self.changed, self.moved, self.standard_text, self.only]
+    }
 }
 
 /// Overlap of two sites or parties.

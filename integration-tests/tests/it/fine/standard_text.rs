@@ -1,0 +1,150 @@
+//! Standard text: what many otherwise unlike documents have is no relation between them, though nobody marked it, and copies and versions among
+//! them are found.
+
+use cognate_integration_tests::{Dice, Files, Sandbox};
+use serde_json::Value;
+
+/// Lines of a text that nobody else has.
+fn text(dice: &mut Dice, bytes: usize) -> String {
+    let mut text = String::new();
+    while text.len() < bytes {
+        let words: Vec<String> = (0..10).map(|_| format!("{:x}", dice.below(1 << 24))).collect();
+        text.push_str(&format!("{}\n", words.join(" ")));
+    }
+    text
+}
+
+/// A text with a word changed in one line of twelve.
+fn edited(text: &str) -> String {
+    let lines = text.lines().enumerate();
+    lines
+        .map(|(number, line)| if number % 12 == 5 { format!("{line} edited\n") } else { format!("{line}\n") })
+        .collect()
+}
+
+/// Documents of two sites under other names at each, and which of them have anything to do with each other.
+struct Crowd {
+    sandbox: Sandbox,
+    documents: [usize; 2],
+    report: Value,
+    text: String,
+}
+
+/// Documents that are copies at both sites, and those that are versions.
+const COPIES: usize = 2;
+const VERSIONS: usize = 1;
+
+impl Crowd {
+    /// Compares so many documents, of which `make` makes each but the copies and versions.
+    fn new(seed: u64, count: usize, make: &dyn Fn(&mut Dice) -> String) -> Crowd {
+        let mut dice = Dice::new(seed);
+        let mut files = [Files::new(), Files::new()];
+        for number in 0..count / 2 {
+            let of_a = make(&mut dice);
+            let of_b = match number {
+                number if number < COPIES => of_a.clone(),
+                number if number < COPIES + VERSIONS => edited(&of_a),
+                _ => make(&mut dice),
+            };
+            files[0].insert(format!("drafts/{number}.txt"), of_a.into_bytes());
+            files[1].insert(format!("signed/no {number}.txt"), of_b.into_bytes());
+        }
+        let sandbox = Sandbox::new();
+        let [a, b] = [("a", &files[0]), ("b", &files[1])].map(|(name, files)| sandbox.tree(name, files));
+        let folders = [("a", a.as_path()), ("b", b.as_path())];
+        let names = folders.map(|(name, tree)| format!("{name}={}", tree.display()));
+        let text = sandbox.cognate(["compare", &names[0], &names[1]]).expect(0).text().to_owned();
+        let report = sandbox.report(&folders, &[]);
+        Crowd { sandbox, documents: files.map(|files| files.len()), report, text }
+    }
+
+    /// The documents of each site with a status.
+    fn status(&self, status: &str) -> [usize; 2] {
+        [0, 1].map(|site| count(&self.report["sites"][site]["status"][status]))
+    }
+
+    /// Only the copies and versions are related, and nothing else is told of the others.
+    fn check(&self) {
+        let related = COPIES + VERSIONS;
+        assert_eq!(self.status("identical"), [COPIES; 2], "{}", self.report["sites"]);
+        assert_eq!(self.status("near"), [VERSIONS; 2], "{}", self.text);
+        let unrelated = ["contains", "contained", "shares"].map(|status| self.status(status));
+        assert_eq!(unrelated, [[0; 2]; 3], "{}", self.text);
+        let overlap = &self.report["overlap"][0];
+        assert_eq!(["documents_a", "documents_b"].map(|side| count(&overlap[side])), [related; 2], "{overlap}");
+        for (side, change) in self.report["changes"].as_array().unwrap().iter().enumerate() {
+            let counts = ["same", "changed", "moved"].map(|what| count(&change[what]));
+            let [standard_text, only] = ["standard_text", "only"].map(|what| count(&change[what]));
+            assert_eq!(counts, [0, 0, related], "{change}");
+            // Standard text may be in common with documents of the same site alone.
+            assert!(standard_text <= self.status("standard_text")[side], "{change}");
+            assert_eq!(related + standard_text + only, self.documents[side], "{change}");
+        }
+        for cluster in self.report["clusters"].as_array().unwrap() {
+            for link in cluster["links"].as_array().unwrap() {
+                let is_standard_text = link["relation"] == "standard_text";
+                assert_eq!(is_standard_text, link["rests_on_frame"] == true, "{link}");
+                assert!(is_standard_text || link["relation"] == "near", "{link}");
+            }
+        }
+    }
+}
+
+fn count(value: &Value) -> usize {
+    value.as_u64().map_or(0, |number| usize::try_from(number).unwrap())
+}
+
+#[test]
+fn contracts_that_share_their_terms_alone_are_neither_moved_nor_only_at_one_site() {
+    let mut dice = Dice::new(4801);
+    let terms = text(&mut dice, 6000);
+    let crowd = Crowd::new(4802, 24, &|dice| format!("{}{terms}{}", text(dice, 400), text(dice, 3700)));
+    crowd.check();
+    assert_eq!(crowd.status("standard_text"), [12 - COPIES - VERSIONS; 2], "{}", crowd.text);
+    assert!(crowd.text.contains("THAT SHARE STANDARD TEXT"), "{}", crowd.text);
+    assert!(!crowd.text.contains("template"), "a comparison without a coordinator has no templates: {}", crowd.text);
+    let listed = ["report", "result.sqlite", "--documents", "--status", "standard_text", "--format", "json"];
+    let [a, b] = ["a", "b"].map(|name| format!("{name}={}", crowd.sandbox.path(name).display()));
+    let result = crowd.sandbox.path("result.sqlite");
+    let result = result.to_str().unwrap();
+    crowd.sandbox.cognate(["compare", &a, &b, "--format", "sqlite", "-o", result]).expect(0);
+    for against in [&["--format", "ndjson"][..], &["--format", "ndjson", "--in", "a", "--against", "b"]] {
+        let list = crowd.sandbox.cognate([&[listed[0], result], &listed[2..5], against].concat()).expect(0);
+        let documents = list.lines().into_iter().filter(|row| row["type"] == "document").collect::<Vec<_>>();
+        assert_eq!(documents.len(), if against.len() > 2 { 9 } else { 18 }, "{documents:?}");
+        assert!(documents.iter().all(|row| row["status"] == "standard_text" && row["partner"].is_null()));
+    }
+}
+
+#[test]
+fn source_files_with_one_licence_are_related_only_to_their_copies_and_versions() {
+    let licence = text(&mut Dice::new(4803), 1000);
+    Crowd::new(4804, 100, &|dice| {
+        let own = 600 + usize::try_from(dice.below(2400)).unwrap();
+        format!("{licence}{}", text(dice, own))
+    })
+    .check();
+}
+
+#[test]
+fn mails_with_one_disclaimer_are_related_only_to_their_copies_and_versions() {
+    let disclaimer = text(&mut Dice::new(4805), 900);
+    Crowd::new(4806, 300, &|dice| {
+        let own = 500 + usize::try_from(dice.below(1500)).unwrap();
+        format!("{}{disclaimer}", text(dice, own))
+    })
+    .check();
+}
+
+#[test]
+fn pages_of_one_manual_are_related_only_to_their_copies_and_versions() {
+    let mut dice = Dice::new(4807);
+    let menu = text(&mut dice, 2500);
+    let parts: Vec<String> = (0..14).map(|_| text(&mut dice, 250)).collect();
+    Crowd::new(4808, 60, &|dice| {
+        let name = format!("{:x}", dice.below(1 << 24));
+        let parts: String = parts.iter().map(|part| format!("{part}<a href=\"{name}\">{name}</a>\n")).collect();
+        format!("{menu}{parts}{}", text(dice, 4000))
+    })
+    .check();
+}
