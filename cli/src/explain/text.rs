@@ -6,6 +6,7 @@ use cognate_proto::path::printable;
 
 use cognate_export::estimated;
 use cognate_export::human::{bytes, count, share as human_share};
+use cognate_export::legend::in_words;
 use cognate_export::table::table_within;
 use cognate_result::explain::record::{Difference, Document, Explained, Pair};
 use cognate_result::report::Ratio;
@@ -47,11 +48,13 @@ fn write_pair(pair: &Pair, limit: usize, columns: Option<usize>, out: &mut dyn W
     if pair.identical {
         writeln!(out, "  They are the same: {}.", bytes(pair.a.size_bytes))?;
     } else if let Some(shared_bytes) = pair.shared_bytes {
-        let relation = pair.relation.as_deref().unwrap_or("nothing in common");
+        let relation = in_words(pair.relation.as_deref().unwrap_or("nothing in common"));
+        let outside = pair.outside_bytes.map(|outside| format!(" ({} without standard text)", bytes(outside)));
         writeln!(
             out,
-            "  {relation}: {} in common, {} of A and {} of B; resemblance {}",
+            "  {relation}: {}{} in common, {} of A and {} of B; resemblance {}",
             bytes(shared_bytes),
+            outside.unwrap_or_default(),
             percent(pair.a_in_b),
             percent(pair.b_in_a),
             percent(pair.resemblance),

@@ -61,7 +61,8 @@ pub(super) fn write(report: &Report, limit: usize, columns: Option<usize>, out: 
 fn write_words(words: &Words, has_changes: bool, sites: &[SiteSection], out: &mut impl Write) -> crate::Result<()> {
     let changes = if has_changes { legend::CHANGES.as_slice() } else { &[] };
     let occurs = |status: &str| sites.iter().any(|site| site.status.get(status).is_some_and(|count| *count > 0));
-    let statuses = legend::STATUSES.iter().filter(|(word, _)| occurs(word));
+    let is_new = |word: &str| changes.iter().all(|(known, _)| *known != legend::in_words(word));
+    let statuses = legend::STATUSES.iter().filter(|(word, _)| occurs(word) && is_new(word));
     let recognised = Some(&legend::RECOGNISED).filter(|_| sites.iter().any(|site| site.recognised.is_some()));
     let rows = changes.iter().chain(statuses).chain(&legend::OTHERS).chain(recognised);
     let rows = rows.map(|(word, meaning)| vec![legend::in_words(word), (*meaning).to_owned()]);

@@ -2,11 +2,10 @@
 //! rows of fine chunks to be counted (`frames`). But each content has a sketch: a window of it that contents of many kinds have is *crowded*,
 //! and a pair that agrees in crowded windows alone shares what the crowd has.
 //!
-//! As among frames, contents count of which crowded windows are less than four fifths, and at least half of the kinds that have a window must
-//! be of such.
+//! As among frames, what is most of a document is what it is about: only contents count of which crowded windows are less than four fifths.
 
 use cognate_fingerprint::ContentSketch;
-use foldhash::{HashMap, HashMapExt as _, HashSet};
+use foldhash::HashSet;
 
 use super::frames::kinds_min;
 use super::outside::OutsideLink;
@@ -58,13 +57,13 @@ impl CrowdedWindows {
         }
         let with_sketch = sketches.iter().filter(|sketch| **sketch != ContentSketch::NONE).count();
         let least = kinds_min(with_sketch);
-        let all = kinds_with(sketches, kinds, |_, window| windows.contains(window));
-        let crowded = CrowdedWindows(windows.into_iter().filter(|window| all.get(window) >= Some(&least)).collect());
-        let light =
-            kinds_with(sketches, kinds, |sketch, window| crowded.0.contains(window) && crowded.is_light(sketch));
-        let stays =
-            |window: &Window| light.get(window).is_some_and(|light| *light >= least && 2 * light >= all[window]);
-        CrowdedWindows(crowded.0.into_iter().filter(stays).collect())
+        let with_kind = sketches.iter().zip(kinds);
+        let all = with_kind.flat_map(|(sketch, kind)| sketch.slots().map(move |window| (window, *kind)));
+        let mut of_kinds: Vec<(Window, u32)> = all.filter(|(window, _)| windows.contains(window)).collect();
+        of_kinds.sort_unstable();
+        of_kinds.dedup();
+        let of_windows = of_kinds.chunk_by(|a, b| a.0 == b.0);
+        CrowdedWindows(of_windows.filter(|kinds| kinds.len() >= least as usize).map(|kinds| kinds[0].0).collect())
     }
 
     /// True if less than four fifths of a content are windows of crowds.
@@ -72,23 +71,6 @@ impl CrowdedWindows {
         let all = sketch.slots().count() as u64;
         !is_most(sketch.slots().filter(|window| self.0.contains(window)).count() as u64, all)
     }
-}
-
-/// The number of kinds of contents that have each window which counts for them.
-fn kinds_with(
-    sketches: &[ContentSketch],
-    kinds: &[u32],
-    counts: impl Fn(&ContentSketch, &Window) -> bool,
-) -> HashMap<Window, u32> {
-    let with_kind = sketches.iter().zip(kinds);
-    let windows = with_kind.flat_map(|(sketch, kind)| sketch.slots().map(move |window| (sketch, window, *kind)));
-    let mut of_kinds: Vec<(Window, u32)> =
-        windows.filter(|(sketch, window, _)| counts(sketch, window)).map(|(_, window, kind)| (window, kind)).collect();
-    of_kinds.sort_unstable();
-    of_kinds.dedup();
-    let mut counted = HashMap::new();
-    of_kinds.into_iter().for_each(|(window, _)| *counted.entry(window).or_default() += 1);
-    counted
 }
 
 #[cfg(test)]
@@ -109,13 +91,22 @@ mod tests {
     }
 
     #[test]
-    fn windows_are_crowded_if_light_contents_of_eight_kinds_have_them_and_they_are_half_of_all() {
+    fn windows_are_crowded_if_contents_of_eight_kinds_have_them_and_versions_count_once() {
         let apart: Vec<u32> = (0..20).collect();
         assert_eq!(crowded(&[6; 8], &apart), 6);
         assert_eq!(crowded(&[6; 7], &apart), 0, "seven kinds are too few");
-        assert_eq!(crowded(&[6; 8], &[0, 0, 2, 3, 4, 5, 6, 7]), 0, "versions count once");
-        assert_eq!(crowded(&[13; 9], &apart), 0, "what is most of all documents is what they are about");
-        assert_eq!(crowded(&[[6; 8], [16; 8]].concat(), &apart), 6);
-        assert_eq!(crowded(&[&[6; 8][..], &[16; 9]].concat(), &apart), 0, "most that have it consist of it");
+        assert_eq!(crowded(&[6; 8], &[0, 0, 2, 3, 4, 5, 6, 7]), 0);
+    }
+
+    #[test]
+    fn what_is_most_of_a_content_is_no_standard_text_of_it() {
+        let (sketches, kinds): (_, Vec<u32>) = (sketches(&[6, 12, 13, 16, 6, 6, 6, 6]), (0..8).collect());
+        let windows = CrowdedWindows::of(&sketches, &[((0, 1), 9), ((2, 3), 9)], &kinds);
+        let is_light: Vec<bool> = sketches[..4].iter().map(|sketch| windows.is_light(sketch)).collect();
+        // Of the others, no more than six windows are those of eight contents.
+        assert_eq!((windows.0.len(), is_light), (6, vec![true; 4]));
+        let windows = CrowdedWindows((0..16).map(|slot| (slot, 1)).collect());
+        let is_light: Vec<bool> = sketches[..4].iter().map(|sketch| windows.is_light(sketch)).collect();
+        assert_eq!(is_light, [true, true, false, false]);
     }
 }

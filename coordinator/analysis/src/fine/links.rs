@@ -161,8 +161,8 @@ impl Task<'_> {
         Ok(all)
     }
 
-    /// Of the pairs that are links between contents of two kinds which both have frames, what they have in common outside of them. Links
-    /// that were not `kept` are measured again. Coarse links that are no candidates are measured by whole chunks.
+    /// Of the pairs that are links between contents of two kinds which both have frames, what they have in common outside of them.
+    /// Coarse links that are no candidates are measured by whole chunks, and links without frames by what crowds have.
     pub(super) fn measure_outside(
         &self,
         coarse: &Links,
@@ -196,10 +196,27 @@ impl Task<'_> {
             links.partition(|pair| may_rest(pair.contents()));
         let others = others.into_iter().filter(|pair| are_unlike(pair.contents()));
         without_frame.extend(others.map(|pair| (pair.contents(), pair.shared_bytes())));
+        let mut with_frame = self.measure_links(&links, kept, with)?;
+        with_frame.extend(by_chunks.concat());
+        with_frame.retain(|pair| pair.shared.outside_frames < pair.shared.outside_templates);
+        let mut outside: Vec<OutsideLink> =
+            with_frame.iter().map(|pair| self.outside(pair, with.of_contents)).collect();
+        outside.extend(self.links_of_crowds(&without_frame, kinds));
+        outside.sort_unstable_by_key(|link| (link.a, link.b));
+        Ok(outside)
+    }
+
+    /// Links of which the frames are known now. Those that were not `kept` are measured again.
+    fn measure_links(
+        &self,
+        links: &[&MeasuredPair],
+        kept: &KeptLinks,
+        with: Measuring<'_>,
+    ) -> Result<Vec<MeasuredPair>, Error> {
         let (mut known, mut others) = (Vec::new(), Vec::new());
         for pair in links {
             match kept.place(pair.contents()) {
-                Some(place) => known.push((*pair, place)),
+                Some(place) => known.push((**pair, place)),
                 None => others.push(pair.contents()),
             }
         }
@@ -217,12 +234,7 @@ impl Task<'_> {
                 Ok(())
             })?;
         let found = found.into_iter().map(|(found, _)| found);
-        let with_frame = again.into_iter().chain(found).flat_map(|found| found.pairs).chain(by_chunks.concat());
-        let with_frame = with_frame.filter(|pair| pair.shared.outside_frames < pair.shared.outside_templates);
-        let mut outside: Vec<OutsideLink> = with_frame.map(|pair| self.outside(&pair, with.of_contents)).collect();
-        outside.extend(self.links_of_crowds(&without_frame, kinds));
-        outside.sort_unstable_by_key(|link| (link.a, link.b));
-        Ok(outside)
+        Ok(again.into_iter().chain(found).flat_map(|found| found.pairs).collect())
     }
 
     /// A link without its frames: it rests on them if it would be none.
