@@ -63,7 +63,7 @@ pub(crate) struct ReportArgs {
     /// Write a list of documents
     #[arg(long)]
     documents: bool,
-    /// Only documents with these statuses: identical, near, contains, contained, shares, standard_text, unique, excluded; `changed` means near, contains, contained and shares
+    /// Only documents with these statuses: identical, near, contains, contained, shares, `standard_text`, unique, excluded; `changed` means near, contains, contained and shares
     #[arg(long, value_name = "S,…", value_delimiter = ',', requires = "documents")]
     status: Vec<String>,
     /// Only documents at this site

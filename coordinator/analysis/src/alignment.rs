@@ -13,7 +13,7 @@ use std::cmp::Reverse;
 
 use foldhash::HashMap;
 
-pub(crate) use self::evidence::{Aligned, AlignmentRequest, EarlierView, PlaceVote, counterparts, find};
+pub(crate) use self::evidence::{AlignmentFindings, AlignmentRequest, EarlierView, PlaceVote, counterparts, find};
 pub(crate) use self::search::common_end;
 
 /// The paths of the documents of two repositories, each list ascending.

@@ -15,7 +15,7 @@ use cognate_similarity::frame::FrameRow;
 use cognate_similarity::{Analysis, Clustering, Link, RunShards};
 use cognate_storage::store::{LayerRow, ScanRow, ScanStep};
 
-use crate::alignment::{self, Aligned, AlignmentRequest, EarlierView};
+use crate::alignment::{self, AlignmentFindings, AlignmentRequest, EarlierView};
 use crate::analyser::{Analyser, Trust};
 use crate::checkpoint::{self, Checkpoint};
 use crate::clusters::{self, Links};
@@ -149,7 +149,7 @@ impl<'a> LayerSteps<'a> {
         let (mut analysis, coarse) = self.weigh(row, &subject, &own)?;
         let round = self.fine_round(row, template_rows)?;
         let measures = Measures::of_chunks();
-        let Aligned { alignment, .. } = self.align(&subject, &coarse, &[], &measures)?;
+        let AlignmentFindings { alignment, .. } = self.align(&subject, &coarse, &[], &measures)?;
         let fine = self.task(&subject, |task| task.fine_links(&coarse, &alignment, &own, &round, &mut analysis))?;
         frozen.leave_out(&fine.findings.template_bytes);
         let links = Links::File(fine.links);
@@ -222,14 +222,14 @@ impl<'a> LayerSteps<'a> {
     fn conclude(&self, mut frozen: FrozenSet, compared: ComparedLayer<'_>) -> Result<LayerResult, Error> {
         let (subject, spec) = (self.subject(&frozen), &self.scan.spec);
         let ComparedLayer { analysis, links, measures, open } = compared;
-        let follow = |outside: &[OutsideLink]| -> Result<(Aligned, LinkFindings), Error> {
+        let follow = |outside: &[OutsideLink]| -> Result<(AlignmentFindings, LinkFindings), Error> {
             let aligned = self.align(&subject, &links, outside, &measures)?;
             let (analysis, links, measures) = (&analysis, &links, &measures);
             let evidence = LinkEvidence { analysis, links, outside, measures, alignment: &aligned.alignment };
             let findings = LinkFindings::of(&subject, &evidence, spec.threads)?;
             Ok((aligned, findings))
         };
-        let ((Aligned { alignment, votes }, of_links), fine, exact) = match open {
+        let ((AlignmentFindings { alignment, votes }, of_links), fine, exact) = match open {
             OpenFigures::None => (follow(&[])?, None, None),
             OpenFigures::Sample(round) => {
                 let align = || Ok(self.align(&subject, &links, &[], &measures)?.alignment);
@@ -319,7 +319,7 @@ impl<'a> LayerSteps<'a> {
         links: &Links,
         outside: &[OutsideLink],
         measures: &Measures,
-    ) -> Result<Aligned, Error> {
+    ) -> Result<AlignmentFindings, Error> {
         let earlier = self.earlier.map(|layer| EarlierView { frozen: &layer.frozen, votes: &layer.findings.votes });
         let request = alignment_request(self.scan, subject.frozen)?;
         let each_link = |visit: &mut dyn FnMut(&Link)| {

@@ -236,7 +236,7 @@ pub(crate) struct EarlierView<'a> {
 
 /// An alignment, and what speaks for it.
 #[derive(Default)]
-pub(crate) struct Aligned {
+pub(crate) struct AlignmentFindings {
     pub(crate) alignment: Alignment,
     pub(crate) votes: Vec<PlaceVote>,
 }
@@ -251,9 +251,9 @@ pub(crate) fn find(
     measures: &Measures,
     request: &AlignmentRequest,
     earlier: Option<EarlierView<'_>>,
-) -> Result<Aligned, Error> {
+) -> Result<AlignmentFindings, Error> {
     let Some(mut gathering) = Gathering::new(subject).filter(|_| request.search || !request.given.is_empty()) else {
-        return Ok(Aligned::default());
+        return Ok(AlignmentFindings::default());
     };
     let (mut own, mut all) = (Vec::new(), Vec::new());
     let mut frozen = vec![subject.frozen];
@@ -275,7 +275,7 @@ pub(crate) fn find(
         paths.dedup();
         paths
     });
-    Ok(Aligned { alignment: search([&paths[0], &paths[1]], &all, &request.given), votes: own })
+    Ok(AlignmentFindings { alignment: search([&paths[0], &paths[1]], &all, &request.given), votes: own })
 }
 
 impl PlaceVote {

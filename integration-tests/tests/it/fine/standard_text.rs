@@ -119,7 +119,7 @@ fn contracts_that_share_their_terms_alone_are_neither_moved_nor_only_at_one_site
 fn source_files_with_one_licence_are_related_only_to_their_copies_and_versions() {
     let licence = text(&mut Dice::new(4803), 1000);
     Crowd::new(4804, 100, &|dice| {
-        let own = 600 + usize::try_from(dice.below(2400)).unwrap();
+        let own = 600 + dice.below(2400);
         format!("{licence}{}", text(dice, own))
     })
     .check();
@@ -129,7 +129,7 @@ fn source_files_with_one_licence_are_related_only_to_their_copies_and_versions()
 fn mails_with_one_disclaimer_are_related_only_to_their_copies_and_versions() {
     let disclaimer = text(&mut Dice::new(4805), 900);
     Crowd::new(4806, 300, &|dice| {
-        let own = 500 + usize::try_from(dice.below(1500)).unwrap();
+        let own = 500 + dice.below(1500);
         format!("{}{disclaimer}", text(dice, own))
     })
     .check();
