@@ -4,7 +4,7 @@ use std::fs;
 use std::io::Cursor;
 use std::path::{Path, PathBuf};
 
-use cognate_view::{Kind, Normaliser, Reason, Text};
+use cognate_view::{Candidate, Kind, Normaliser, Reason, Text};
 
 use crate::document::Document;
 use crate::error::Error;
@@ -112,6 +112,13 @@ pub(crate) fn text_of(bytes: &[u8]) -> Option<Vec<u8>> {
     cognate_view::extract(kind, &mut source, &mut read).ok()?;
     read.normaliser.finish(&mut read.text);
     Some(read.text.into_bytes())
+}
+
+/// The text of an office file, which a comparison takes in place of its bytes; `None` if it is no office file or has no text.
+pub(crate) fn office_text(bytes: &[u8]) -> Option<Vec<u8>> {
+    let is_office =
+        Candidate::of(bytes) == Candidate::Document && Kind::detect(&mut Cursor::new(bytes)).is_ok_and(Kind::is_office);
+    is_office.then(|| text_of(bytes)).flatten().filter(|text| !text.is_empty())
 }
 
 #[derive(Default)]

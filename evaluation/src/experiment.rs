@@ -6,7 +6,7 @@ use crate::kdd2009::{
     collections, false_similarity, four_algorithms, long_files, runtime, sampling, sketch_functions, window,
 };
 use crate::setting::Setting;
-use crate::{broder, broder_web, chunkers, fuzzy, hp2005, in_common, pieces, similarity_index, templates};
+use crate::{broder, broder_web, chunkers, fuzzy, hp2005, in_common, only_here, pieces, similarity_index, templates};
 
 /// An experiment: of a paper, or of this project's own figures.
 #[derive(Debug)]
@@ -122,6 +122,12 @@ pub const EXPERIMENTS: &[Experiment] = &[
         about: "how close reported shares are to what documents truly have in common",
         corpus: "with --pairs: folders with two versions of the same documents; with --office-set: contracts of one template",
         run: in_common::run,
+    },
+    Experiment {
+        name: "only-here",
+        about: "whether what a comparison calls only here has no relative elsewhere, by windows of every document",
+        corpus: "two folders or more, each of which is a site",
+        run: only_here::run,
     },
     Experiment {
         name: "fine-chunks",

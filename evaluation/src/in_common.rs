@@ -6,7 +6,7 @@
 //! corpus of their own.
 
 mod contracts;
-mod measure;
+pub(crate) mod measure;
 mod pairs;
 mod report;
 

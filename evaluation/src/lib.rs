@@ -23,6 +23,7 @@ mod in_common;
 mod kdd2009;
 mod machine;
 mod methods;
+mod only_here;
 mod page;
 mod pieces;
 mod relatives;

@@ -73,9 +73,18 @@ impl Memory {
     }
 }
 
+/// The greatest resident memory of a process so far, in MiB; `None` if it has ended or the system does not provide it.
+pub(crate) fn peak_mib_of(process: u32) -> Option<f64> {
+    value(&process.to_string(), "VmHWM:")
+}
+
 /// A value of the system's status of this process, in MiB; `None` if the system does not provide it.
 fn status(name: &str) -> Option<f64> {
-    let status = fs::read_to_string("/proc/self/status").ok()?;
+    value("self", name)
+}
+
+fn value(process: &str, name: &str) -> Option<f64> {
+    let status = fs::read_to_string(format!("/proc/{process}/status")).ok()?;
     let line = status.lines().find_map(|line| line.strip_prefix(name))?;
     let kib: f64 = line.trim().trim_end_matches("kB").trim().parse().ok()?;
     Some(kib / 1024.0)

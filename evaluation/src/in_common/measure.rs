@@ -9,7 +9,7 @@ use crate::error::Error;
 
 /// A way to measure what two documents have in common.
 #[derive(Debug)]
-pub(super) struct Way {
+pub(crate) struct Way {
     /// The name in tables.
     pub(super) name: &'static str,
     mean: u64,
@@ -17,7 +17,7 @@ pub(super) struct Way {
 }
 
 /// The number of ways.
-pub(super) const WAY_COUNT: usize = 3;
+pub(crate) const WAY_COUNT: usize = 3;
 
 const OF_BYTES: [Way; WAY_COUNT] = [
     Way { name: "chunks, mean 1000", mean: 1000, fine: false },
@@ -32,12 +32,12 @@ const OF_TEXT: [Way; WAY_COUNT] = [
 ];
 
 /// The ways side by side, of bytes or of text; the last is the product's default, and the first the same without fine chunks.
-pub(super) fn ways(by_text: bool) -> &'static [Way; WAY_COUNT] {
+pub(crate) fn ways(by_text: bool) -> &'static [Way; WAY_COUNT] {
     if by_text { &OF_TEXT } else { &OF_BYTES }
 }
 
 /// Measures pairs.
-pub(super) struct Measurer {
+pub(crate) struct Measurer {
     chunkers: Vec<(u64, Fingerprinter)>,
     cutter: FineCutter,
 }
@@ -52,7 +52,7 @@ struct Cut<'d> {
 }
 
 impl Measurer {
-    pub(super) fn new() -> Result<Measurer, Error> {
+    pub(crate) fn new() -> Result<Measurer, Error> {
         let mut chunkers = Vec::new();
         for mean in [1000, 200, 100] {
             let method = Method::tttd(View::Raw, mean).map_err(|error| Error::Method(error.to_string()))?;
@@ -62,7 +62,7 @@ impl Measurer {
     }
 
     /// The share of the first document that is reported, 0 to 1, and the number of tags that are needed for it.
-    pub(super) fn share(&mut self, way: &Way, a: &[u8], b: &[u8]) -> (f64, usize) {
+    pub(crate) fn share(&mut self, way: &Way, a: &[u8], b: &[u8]) -> (f64, usize) {
         let chunkers = &self.chunkers;
         let chunker = chunkers.iter().find(|(mean, _)| *mean == way.mean);
         let Some((_, chunker)) = chunker else { return (0.0, 0) };

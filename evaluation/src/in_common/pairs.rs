@@ -1,12 +1,9 @@
 //! The pairs that are drawn from two folders.
 
 use std::fs;
-use std::io::Cursor;
 use std::path::{Path, PathBuf};
 
-use cognate_view::{Candidate, Kind};
-
-use crate::corpus::{entries, text_of};
+use crate::corpus::{entries, office_text, text_of};
 use crate::error::Error;
 use crate::rng::{Rng, mixed};
 
@@ -34,13 +31,6 @@ impl Pair {
     }
 }
 
-/// True for an office file in which text is found.
-fn is_office_text(bytes: &[u8]) -> bool {
-    Candidate::of(bytes) == Candidate::Document
-        && Kind::detect(&mut Cursor::new(bytes)).is_ok_and(Kind::is_office)
-        && text_of(bytes).is_some_and(|text| !text.is_empty())
-}
-
 /// At most `count` pairs of documents with one path and different bytes, both within the sizes, drawn by the seed.
 pub(super) fn related(
     a: &Path,
@@ -65,7 +55,8 @@ pub(super) fn related(
         let pair = Pair { path: path.to_string_lossy().into_owned(), by_text: false, files };
         let [first, second] = pair.read()?;
         if first != second {
-            drawn.push(Pair { by_text: is_office_text(&first) && is_office_text(&second), ..pair });
+            let by_text = [&first, &second].into_iter().all(|bytes| office_text(bytes).is_some());
+            drawn.push(Pair { by_text, ..pair });
         }
         if drawn.len() == count {
             break;

@@ -1,0 +1,185 @@
+//! A report held against the truth: the documents that it calls only here, and the pairs that it links.
+
+use std::collections::{BTreeMap, HashMap};
+
+use crate::error::Error;
+use crate::in_common::measure::{Measurer, WAY_COUNT, ways};
+use crate::only_here::comparison::{Place, Report};
+use crate::only_here::partners::{DOCUMENT_BYTES_MIN, Partner};
+use crate::only_here::shared::ContentWindows;
+use crate::only_here::sites::Sites;
+use crate::setting::Setting;
+use crate::threads::each;
+
+/// A pair is linked at half, and false below this true share.
+pub(super) const LINKED_SHARE: f64 = 0.5;
+pub(super) const FALSE_SHARE: f64 = 0.3;
+
+/// The documents of a site by the report and by the truth, of [`DOCUMENT_BYTES_MIN`] and more.
+#[derive(Default)]
+pub(super) struct SiteJudged {
+    pub(super) site: String,
+    pub(super) documents: usize,
+    pub(super) only_here: usize,
+    pub(super) undecided: usize,
+    /// Documents that are no row of the report.
+    pub(super) not_reported: usize,
+    /// Of those that are only here by the report, those that truly share half with one document at another site.
+    pub(super) missed: Vec<Missed>,
+}
+
+impl SiteJudged {
+    /// The number of missed documents whose true share is at least this.
+    pub(super) fn missed_from(&self, least: f64) -> usize {
+        self.missed.iter().filter(|document| document.share >= least).count()
+    }
+}
+
+/// A document that is only here by the report and shares half with one document at another site.
+pub(super) struct Missed {
+    pub(super) path: String,
+    pub(super) bytes: usize,
+    pub(super) share: f64,
+    pub(super) partner: String,
+    pub(super) reason: Reason,
+}
+
+/// What is known about a pair that the report does not link, by the chunks of the product.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(super) enum Reason {
+    /// One is compared by its text, the other by its bytes.
+    OtherView,
+    /// Measured by fine chunks, as a comparison does, it is below the threshold.
+    BelowThreshold,
+    /// It has whole chunks in common and is above the threshold, so it was cut by a bound.
+    Cut,
+    /// It has no whole chunk in common, so nothing but a sample could propose it.
+    NotProposed,
+}
+
+impl Reason {
+    pub(super) fn words(self) -> &'static str {
+        match self {
+            Reason::OtherView => "the other view",
+            Reason::BelowThreshold => "measured below the threshold",
+            Reason::Cut => "a bound: chunks in common",
+            Reason::NotProposed => "no candidate: no chunk in common",
+        }
+    }
+}
+
+/// Judges the documents of each site.
+pub(super) fn only_here(
+    sites: &Sites,
+    report: &Report,
+    partners: &[Vec<Option<Partner>>],
+) -> Result<Vec<SiteJudged>, Error> {
+    let mut rows: HashMap<&Place, (bool, bool)> = HashMap::new();
+    rows.extend(report.documents.iter().map(|row| (&row.place, (row.is_only_here(), row.is_undecided()))));
+    let mut measurer = Measurer::new()?;
+    let mut judged = Vec::new();
+    for (number, site) in sites.sites.iter().enumerate() {
+        let mut counts = SiteJudged { site: site.name.clone(), ..SiteJudged::default() };
+        for document in &site.documents {
+            let content = &sites.contents[document.content];
+            if content.counted_bytes() < DOCUMENT_BYTES_MIN {
+                continue;
+            }
+            counts.documents += 1;
+            let place = Place { site: site.name.clone(), path: document.path.clone() };
+            let Some((is_only_here, is_undecided)) = rows.get(&place) else {
+                counts.not_reported += 1;
+                continue;
+            };
+            counts.undecided += usize::from(*is_undecided);
+            if !is_only_here {
+                continue;
+            }
+            counts.only_here += 1;
+            // A copy elsewhere is missed as well.
+            let copy = sites
+                .is_elsewhere(document.content, number)
+                .then_some(Partner { content: document.content, share: 1.0 });
+            let partner = copy.or(partners[number][document.content]).filter(|partner| partner.share >= LINKED_SHARE);
+            if let Some(partner) = partner {
+                counts.missed.push(Missed {
+                    path: document.path.clone(),
+                    bytes: content.bytes.len(),
+                    share: partner.share,
+                    partner: sites.example(partner.content, number),
+                    reason: reason(&mut measurer, sites, document.content, partner.content),
+                });
+            }
+        }
+        judged.push(counts);
+    }
+    Ok(judged)
+}
+
+fn reason(measurer: &mut Measurer, sites: &Sites, content: usize, partner: usize) -> Reason {
+    let [a, b] = [content, partner].map(|number| &sites.contents[number]);
+    if a.by_text != b.by_text {
+        return Reason::OtherView;
+    }
+    let [whole, .., fine] = ways(a.by_text);
+    let shares = [whole, fine].map(|way| {
+        let (of_a, of_b) = (measurer.share(way, &a.bytes, &b.bytes).0, measurer.share(way, &b.bytes, &a.bytes).0);
+        of_a.max(of_b)
+    });
+    match shares {
+        [_, fine] if fine < LINKED_SHARE => Reason::BelowThreshold,
+        [whole, _] if whole > 0.0 => Reason::Cut,
+        _ => Reason::NotProposed,
+    }
+}
+
+const _: () = assert!(WAY_COUNT >= 2);
+
+/// The pairs that the report links at half and more.
+pub(super) struct LinksJudged {
+    pub(super) links: usize,
+    /// Those whose true share is below [`FALSE_SHARE`]: the pair and its shares, reported and true.
+    pub(super) low: Vec<FalseLink>,
+}
+
+/// A pair that truly shares little.
+pub(super) struct FalseLink {
+    pub(super) of: String,
+    pub(super) at: String,
+    pub(super) reported: f64,
+    pub(super) share: f64,
+}
+
+/// Measures all pairs of contents of which the report says that one has half of the other.
+pub(super) fn links(setting: &Setting<'_>, sites: &Sites, report: &Report) -> Result<LinksJudged, Error> {
+    let mut contents: HashMap<(&str, &str), usize> = HashMap::new();
+    for site in &sites.sites {
+        let found =
+            site.documents.iter().map(|document| ((site.name.as_str(), document.path.as_str()), document.content));
+        contents.extend(found);
+    }
+    let number = |place: &Place| contents.get(&(place.site.as_str(), place.path.as_str())).copied();
+    let mut by_content: BTreeMap<usize, BTreeMap<usize, f64>> = BTreeMap::new();
+    for link in report.links.iter().filter(|link| link.share >= LINKED_SHARE) {
+        // Documents inside of others have no content here.
+        let (Some(of), Some(at)) = (number(&link.of), number(&link.at)) else { continue };
+        if of != at && sites.contents[of].by_text == sites.contents[at].by_text {
+            by_content.entry(of).or_default().insert(at, link.share);
+        }
+    }
+    let by_content: Vec<(usize, BTreeMap<usize, f64>)> = by_content.into_iter().collect();
+    let found = each(by_content.len(), |place| {
+        setting.step("measuring links", place, by_content.len())?;
+        let (of, others) = &by_content[place];
+        let windows = ContentWindows::of(&sites.contents[*of]);
+        let shares = others.iter().map(|(at, reported)| (*of, *at, *reported, windows.share(&sites.contents[*at])));
+        Ok(shares.filter(|(.., share)| *share < FALSE_SHARE).collect::<Vec<_>>())
+    })?;
+    let low = found.into_iter().flatten().map(|(of, at, reported, share)| FalseLink {
+        of: sites.example(of, usize::MAX),
+        at: sites.example(at, usize::MAX),
+        reported,
+        share,
+    });
+    Ok(LinksJudged { links: by_content.iter().map(|(_, others)| others.len()).sum(), low: low.collect() })
+}

@@ -1,0 +1,89 @@
+//! A sample of windows that every content could send, in proportion to its bytes: how many truly related pairs it would find.
+//!
+//! A content sends the windows whose hash is below a bound, and the windows with the smallest hashes in any case. The hash is none
+//! that the truth uses: otherwise only pairs that such a sample finds would be asked for.
+
+use cognate_fingerprint::SplitMix64;
+
+use crate::findings::{Cell, Table};
+use crate::only_here::content::Content;
+use crate::statistics::share;
+
+/// The densities that are tried: one window in so many.
+const ONE_IN: [u64; 4] = [64, 128, 256, 512];
+/// The fewest windows that a content sends, if it has as many.
+const WINDOWS_MIN: usize = 16;
+/// The bytes that a window costs.
+const WINDOW_COST_BYTES: usize = 5;
+/// Common windows that are counted: at least one, two and three.
+const COMMON: [usize; 3] = [1, 2, 3];
+
+/// The number of windows that a pair's samples have in common, for each density.
+pub(super) type Common = [usize; ONE_IN.len()];
+
+/// The hashes that a content sends at each density, ascending.
+struct Samples([Vec<u64>; ONE_IN.len()]);
+
+impl Samples {
+    fn of(content: &Content) -> Samples {
+        let mut hashes: Vec<u64> = content.windows().map(|window| SplitMix64::mix(!window.hash)).collect();
+        hashes.sort_unstable();
+        hashes.dedup();
+        Samples(ONE_IN.map(|one_in| {
+            let below = hashes.partition_point(|hash| *hash < u64::MAX / one_in);
+            hashes[..below.max(WINDOWS_MIN.min(hashes.len()))].to_vec()
+        }))
+    }
+
+    fn in_common(&self, other: &Samples) -> Common {
+        std::array::from_fn(|density| {
+            self.0[density].iter().filter(|hash| other.0[density].binary_search(hash).is_ok()).count()
+        })
+    }
+}
+
+/// The windows that the samples of two contents have in common.
+pub(super) fn in_common(a: &Content, b: &Content) -> Common {
+    Samples::of(a).in_common(&Samples::of(b))
+}
+
+/// The bytes that all contents send at each density, as a share of their bytes.
+pub(super) fn costs<'c>(contents: impl Iterator<Item = &'c Content>) -> [f64; ONE_IN.len()] {
+    let (mut sent, mut bytes) = ([0; ONE_IN.len()], 0);
+    for content in contents {
+        let samples = Samples::of(content);
+        bytes += content.bytes.len();
+        (0..ONE_IN.len()).for_each(|density| sent[density] += samples.0[density].len() * WINDOW_COST_BYTES);
+    }
+    sent.map(|sent| share(sent, bytes))
+}
+
+/// The table without rows.
+pub(super) fn table() -> Table {
+    Table::new(
+        "only-here-window-sample",
+        "Pairs that a sample of windows finds",
+        &[
+            "pairs",
+            "number of pairs",
+            "one window in",
+            "at least 1 in common, %",
+            "at least 2, %",
+            "at least 3, %",
+            "bytes sent, % of the content",
+        ],
+    )
+}
+
+/// Adds a row for each density.
+pub(super) fn add_rows(table: &mut Table, pairs: &str, common: &[Common], costs: Option<[f64; ONE_IN.len()]>) {
+    for (density, one_in) in ONE_IN.into_iter().enumerate() {
+        let found = |least: usize| {
+            let count = common.iter().filter(|common| common[density] >= least).count();
+            Cell::number(100.0 * share(count, common.len()))
+        };
+        let [one, two, three] = COMMON.map(found);
+        let cost = costs.map(|costs| 100.0 * costs[density]);
+        table.row([pairs.into(), common.len().into(), one_in.into(), one, two, three, cost.into()]);
+    }
+}
