@@ -13,6 +13,7 @@ mod judged;
 mod partners;
 mod posting_lists;
 mod report;
+mod sample_candidates;
 mod shared;
 mod sites;
 mod small_corpus;
@@ -27,7 +28,9 @@ use crate::only_here::comparison::compare;
 use crate::only_here::judged::LINKED_SHARE;
 use crate::only_here::partners::{Partner, partners};
 use crate::only_here::sites::Sites;
+use crate::only_here::window_sample::Samples;
 use crate::setting::Setting;
+use crate::threads::each;
 
 /// The cost of the truth.
 struct TruthCost {
@@ -54,7 +57,10 @@ fn of_corpus(setting: &Setting<'_>, corpus: &Path) -> Result<Findings, Error> {
         of_site.push(partners(setting, &sites, site)?);
     }
     let cost = TruthCost { seconds: watch.seconds(), memory: memory.end() };
-    let mut samples = window_samples(&sites, &of_site);
+    let samples: Vec<Samples> = each(sites.contents.len(), |number| Ok(Samples::of(&sites.contents[number])))?;
+    let mut sample_table = window_samples(&sites, &of_site, &samples);
+    let candidates = sample_candidates::table(setting, &sites, &of_site, &samples)?;
+    drop(samples);
     let named: Vec<(String, &Path)> =
         sites.sites.iter().map(|site| (site.name.clone(), site.folder.as_path())).collect();
     let report = compare(setting, &named)?;
@@ -62,28 +68,43 @@ fn of_corpus(setting: &Setting<'_>, corpus: &Path) -> Result<Findings, Error> {
     let links = judged::links(setting, &sites, &report)?;
     let headlines = report::headlines(setting, &sites, &report)?;
     let excerpts = excerpts::excerpts(setting, &sites)?;
+    let missed = judged.iter().flat_map(|site| &site.missed);
+    let missed: Vec<window_sample::Common> = missed
+        .map(|document| {
+            let [content, partner] = document.contents.map(|number| &sites.contents[number]);
+            window_sample::in_common(content, partner)
+        })
+        .collect();
+    window_sample::add_rows(&mut sample_table, "called only here", &missed, None);
     for found in &excerpts {
         let pairs = format!("excerpts of {} bytes", found.excerpt_bytes);
-        window_sample::add_rows(&mut samples, &pairs, &found.common, None);
+        window_sample::add_rows(&mut sample_table, &pairs, &found.common, None);
     }
-    let result =
-        report::Judgement { sites: judged, links, headlines, excerpts, report: &report, samples, truth_cost: cost };
+    let result = report::Judgement {
+        sites: judged,
+        links,
+        headlines,
+        excerpts,
+        report: &report,
+        samples: [sample_table, candidates],
+        truth_cost: cost,
+    };
     Ok(report::findings(setting, &result))
 }
 
 /// What samples of windows find of the pairs that truly share half and are not equal, all and by the size of the document.
-fn window_samples(sites: &Sites, partners: &[Vec<Option<Partner>>]) -> Table {
+fn window_samples(sites: &Sites, partners: &[Vec<Option<Partner>>], samples: &[Samples]) -> Table {
     let mut table = window_sample::table();
     let pairs = partners.iter().flat_map(|of_site| of_site.iter().enumerate());
     let related = pairs.filter_map(|(number, partner)| Some((number, (*partner)?)));
     let measured: Vec<(usize, f64, window_sample::Common)> = related
         .filter(|(_, partner)| partner.share >= LINKED_SHARE)
         .map(|(number, partner)| {
-            let [content, other] = [number, partner.content].map(|number| &sites.contents[number]);
-            (content.counted_bytes(), partner.share, window_sample::in_common(content, other))
+            let common = samples[number].in_common(&samples[partner.content]);
+            (sites.contents[number].counted_bytes(), partner.share, common)
         })
         .collect();
-    let costs = window_sample::costs(sites.contents.iter());
+    let costs = window_sample::costs(&sites.contents, samples);
     let mut add = |name: &str, costs, is_in: &dyn Fn(usize, f64) -> bool| {
         let of_these = measured.iter().filter(|(bytes, share, _)| is_in(*bytes, *share));
         let common: Vec<window_sample::Common> = of_these.map(|(.., common)| *common).collect();

@@ -43,7 +43,8 @@ pub(super) struct ExcerptsFound {
 
 /// An excerpt, and the document with the edited excerpt in its middle.
 struct ExcerptPair {
-    name: String,
+    /// The paths of both, which have nothing in common: else a comparison would hold the two against each other for their place.
+    paths: [String; 2],
     excerpt: Content,
     around: Content,
 }
@@ -57,11 +58,10 @@ pub(super) fn excerpts(setting: &Setting<'_>, sites: &Sites) -> Result<Vec<Excer
     let mut pairs: Vec<(usize, Vec<ExcerptPair>)> = Vec::new();
     for excerpt_bytes in EXCERPT_BYTES {
         let count = setting.either(EXCERPTS.0, EXCERPTS.1);
-        let made: Vec<ExcerptPair> =
-            (0..count).map_while(|number| sources.pair(excerpt_bytes, number, &mut rng)).collect();
+        let made: Vec<ExcerptPair> = (0..count).map_while(|_| sources.pair(excerpt_bytes, &mut rng)).collect();
         for pair in &made {
-            write(&a.join(&pair.name), &pair.excerpt.bytes)?;
-            write(&b.join(&pair.name), &pair.around.bytes)?;
+            write(&a.join(&pair.paths[0]), &pair.excerpt.bytes)?;
+            write(&b.join(&pair.paths[1]), &pair.around.bytes)?;
         }
         pairs.push((excerpt_bytes, made));
     }
@@ -71,7 +71,8 @@ pub(super) fn excerpts(setting: &Setting<'_>, sites: &Sites) -> Result<Vec<Excer
     let report = compare(setting, &[("a".to_owned(), &a), ("b".to_owned(), &b)])?;
     let links: HashSet<(Place, Place)> = report.links.into_iter().map(|link| (link.of, link.at)).collect();
     let is_linked = |pair: &&ExcerptPair| {
-        let [a, b] = ["a", "b"].map(|site| Place { site: site.to_owned(), path: pair.name.clone() });
+        let [a, b] =
+            [("a", 0), ("b", 1)].map(|(site, side)| Place { site: site.to_owned(), path: pair.paths[side].clone() });
         links.contains(&(a.clone(), b.clone())) || links.contains(&(b, a))
     };
     Ok(pairs
@@ -121,7 +122,7 @@ impl<'s> Sources<'s> {
     }
 
     /// The next pair; none if there are no documents for it.
-    fn pair(&mut self, excerpt_bytes: usize, number: usize, rng: &mut Rng) -> Option<ExcerptPair> {
+    fn pair(&mut self, excerpt_bytes: usize, rng: &mut Rng) -> Option<ExcerptPair> {
         let take = |from: &[usize], used: &mut HashMap<usize, usize>, pool: usize| {
             let next = used.entry(pool).or_insert(0);
             *next += 1;
@@ -141,8 +142,8 @@ impl<'s> Sources<'s> {
                 continue;
             }
             let around = [before, &edited(&excerpt.bytes, rng), after].concat();
-            let name = format!("{excerpt_bytes}/{number:03}.txt");
-            return Some(ExcerptPair { name, excerpt, around: Content::new(around, false) });
+            let paths = ["excerpts", "longer"].map(|folder| format!("{folder}/{:016x}", rng.next()));
+            return Some(ExcerptPair { paths, excerpt, around: Content::new(around, false) });
         }
         None
     }
@@ -153,8 +154,9 @@ fn edited(bytes: &[u8], rng: &mut Rng) -> Vec<u8> {
     let mut edited = bytes.to_vec();
     let mut next = EDIT_EVERY_BYTES / 2 + rng.below(EDIT_EVERY_BYTES);
     while next + 4 <= edited.len() {
-        for place in next..=next + rng.below(4) {
-            edited[place] = b'A' + u8::try_from(rng.below(26)).expect("a letter");
+        let count = 1 + rng.below(4);
+        for byte in &mut edited[next..next + count] {
+            *byte = b'A' + u8::try_from(rng.below(26)).expect("a letter");
         }
         next += 3 * EDIT_EVERY_BYTES / 4 + rng.below(EDIT_EVERY_BYTES / 2);
     }

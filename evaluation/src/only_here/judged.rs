@@ -3,8 +3,9 @@
 use std::collections::{BTreeMap, HashMap};
 
 use crate::error::Error;
-use crate::in_common::measure::{Measurer, WAY_COUNT, ways};
+use crate::in_common::measure::{Measurer, ways};
 use crate::only_here::comparison::{Place, Report};
+use crate::only_here::content::Content;
 use crate::only_here::partners::{DOCUMENT_BYTES_MIN, Partner};
 use crate::only_here::shared::ContentWindows;
 use crate::only_here::sites::Sites;
@@ -40,8 +41,12 @@ pub(super) struct Missed {
     pub(super) path: String,
     pub(super) bytes: usize,
     pub(super) share: f64,
+    /// The numbers of its content and of its partner's.
+    pub(super) contents: [usize; 2],
     pub(super) partner: String,
     pub(super) reason: Reason,
+    /// The greater share of the two that the chunks of the product measure; none if they are of two views.
+    pub(super) measured: Option<f64>,
 }
 
 /// What is known about a pair that the report does not link, by the chunks of the product.
@@ -58,6 +63,8 @@ pub(super) enum Reason {
 }
 
 impl Reason {
+    pub(super) const ALL: [Reason; 4] = [Reason::OtherView, Reason::BelowThreshold, Reason::Cut, Reason::NotProposed];
+
     pub(super) fn words(self) -> &'static str {
         match self {
             Reason::OtherView => "the other view",
@@ -102,12 +109,16 @@ pub(super) fn only_here(
                 .then_some(Partner { content: document.content, share: 1.0 });
             let partner = copy.or(partners[number][document.content]).filter(|partner| partner.share >= LINKED_SHARE);
             if let Some(partner) = partner {
+                let shares =
+                    measured(&mut measurer, [document.content, partner.content].map(|number| &sites.contents[number]));
                 counts.missed.push(Missed {
                     path: document.path.clone(),
                     bytes: content.bytes.len(),
                     share: partner.share,
+                    contents: [document.content, partner.content],
                     partner: sites.example(partner.content, number),
-                    reason: reason(&mut measurer, sites, document.content, partner.content),
+                    reason: shares.as_ref().map_or(Reason::OtherView, MeasuredShares::reason),
+                    measured: shares.as_ref().map(|shares| shares.fine),
                 });
             }
         }
@@ -116,24 +127,35 @@ pub(super) fn only_here(
     Ok(judged)
 }
 
-fn reason(measurer: &mut Measurer, sites: &Sites, content: usize, partner: usize) -> Reason {
-    let [a, b] = [content, partner].map(|number| &sites.contents[number]);
-    if a.by_text != b.by_text {
-        return Reason::OtherView;
-    }
-    let [whole, .., fine] = ways(a.by_text);
-    let shares = [whole, fine].map(|way| {
-        let (of_a, of_b) = (measurer.share(way, &a.bytes, &b.bytes).0, measurer.share(way, &b.bytes, &a.bytes).0);
-        of_a.max(of_b)
-    });
-    match shares {
-        [_, fine] if fine < LINKED_SHARE => Reason::BelowThreshold,
-        [whole, _] if whole > 0.0 => Reason::Cut,
-        _ => Reason::NotProposed,
+/// What the chunks of the product measure of a pair: the greater share of the two.
+struct MeasuredShares {
+    /// By whole chunks.
+    whole: f64,
+    /// By whole and fine chunks.
+    fine: f64,
+}
+
+impl MeasuredShares {
+    fn reason(&self) -> Reason {
+        if self.fine < LINKED_SHARE {
+            Reason::BelowThreshold
+        } else if self.whole > 0.0 {
+            Reason::Cut
+        } else {
+            Reason::NotProposed
+        }
     }
 }
 
-const _: () = assert!(WAY_COUNT >= 2);
+/// Measures a pair as a comparison does; none if the two are of two views.
+fn measured(measurer: &mut Measurer, [a, b]: [&Content; 2]) -> Option<MeasuredShares> {
+    let [whole, .., fine] = ways(a.by_text);
+    let mut share = |way| {
+        let (of_a, of_b) = (measurer.share(way, &a.bytes, &b.bytes).0, measurer.share(way, &b.bytes, &a.bytes).0);
+        of_a.max(of_b)
+    };
+    (a.by_text == b.by_text).then(|| MeasuredShares { whole: share(whole), fine: share(fine) })
+}
 
 /// The pairs that the report links at half and more.
 pub(super) struct LinksJudged {

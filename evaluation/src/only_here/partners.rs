@@ -15,6 +15,8 @@ pub(super) const DOCUMENT_BYTES_MIN: usize = 1000;
 /// Contents of which the sample shows a smaller share are not measured. It leaves room for what the sample does not show of a
 /// content that shares half.
 const SAMPLED_SHARE_MIN: f64 = 0.4;
+/// What the sample does not show is a smaller share than this, for all but a few pairs.
+const NOT_SAMPLED_SHARE: f64 = 0.05;
 /// Contents that one thread takes at a time.
 const BATCH: usize = 32;
 
@@ -59,10 +61,13 @@ fn partner(sites: &Sites, lists: &PostingLists, number: usize, counters: &mut Co
         return None;
     }
     let windows = ContentWindows::of(content);
+    let not_sampled = crate::statistics::truncated(NOT_SAMPLED_SHARE * content.counted_bytes() as f64);
     let mut best: Option<(usize, usize)> = None;
     for other in possible {
-        // None of the others can share more than the sample shows.
-        if best.is_some_and(|(shared_bytes, _)| shared_bytes >= other.bytes_max) {
+        // None of the others shares more.
+        if best
+            .is_some_and(|(shared_bytes, _)| shared_bytes >= content.counted_bytes().min(other.bytes_max + not_sampled))
+        {
             break;
         }
         let shared_bytes = windows.shared_bytes(&sites.contents[other.content]);

@@ -6,7 +6,7 @@ use crate::only_here::TruthCost;
 use crate::only_here::comparison::Report;
 use crate::only_here::coverage::coverage;
 use crate::only_here::excerpts::ExcerptsFound;
-use crate::only_here::judged::{LinksJudged, SiteJudged};
+use crate::only_here::judged::{LinksJudged, Reason, SiteJudged};
 use crate::only_here::sites::Sites;
 use crate::setting::Setting;
 use crate::statistics::{per_cent, share};
@@ -28,7 +28,8 @@ pub(super) struct Judgement<'r> {
     pub(super) headlines: Vec<Headline>,
     pub(super) excerpts: Vec<ExcerptsFound>,
     pub(super) report: &'r Report,
-    pub(super) samples: Table,
+    /// What samples of windows find, and the candidates that they give.
+    pub(super) samples: [Table; 2],
     pub(super) truth_cost: TruthCost,
 }
 
@@ -72,8 +73,9 @@ pub(super) fn findings(setting: &Setting<'_>, found: &Judgement<'_>) -> Findings
     findings.fact("documents", "of 1 kB and more; office files by their text, all others by their bytes");
     findings.fact("truth", "bytes of a document in windows of 32 bytes that occur in one document at another site");
     add_aims(&mut findings, found);
-    findings.tables.push(found.samples.clone());
+    findings.tables.extend(found.samples.iter().cloned());
     findings.tables.push(sites_table(&found.sites));
+    findings.tables.push(reasons_table(&found.sites));
     findings.tables.push(missed_table(&found.sites));
     findings.tables.push(links_table(&found.links));
     findings.tables.push(headline_table(&found.headlines));
@@ -153,11 +155,27 @@ fn sites_table(sites: &[SiteJudged]) -> Table {
     table
 }
 
+fn reasons_table(sites: &[SiteJudged]) -> Table {
+    let mut table = Table::new(
+        "only-here-reasons",
+        "Why documents are reported as only here that share half with one document elsewhere",
+        &["missed by", "truly half or more", "truly 80 % or more"],
+    );
+    for reason in Reason::ALL {
+        let count = |least: f64| {
+            let missed = sites.iter().flat_map(|site| &site.missed);
+            missed.filter(|document| document.reason == reason && document.share >= least).count()
+        };
+        table.row([reason.words().into(), count(0.0).into(), count(FOUR_FIFTHS).into()]);
+    }
+    table
+}
+
 fn missed_table(sites: &[SiteJudged]) -> Table {
     let mut table = Table::new(
         "only-here-missed",
         "Documents that are reported as only here and share half with one document elsewhere, the first by name",
-        &["site", "path", "bytes", "truly in common, %", "partner", "missed by"],
+        &["site", "path", "bytes", "truly in common, %", "partner", "missed by", "by chunks of the product, %"],
     );
     for site in sites {
         let mut missed: Vec<_> = site.missed.iter().collect();
@@ -170,6 +188,7 @@ fn missed_table(sites: &[SiteJudged]) -> Table {
                 (100.0 * document.share).into(),
                 document.partner.as_str().into(),
                 document.reason.words().into(),
+                document.measured.map(|share| 100.0 * share).into(),
             ]);
         }
     }

@@ -10,7 +10,7 @@ use crate::only_here::content::Content;
 use crate::statistics::share;
 
 /// The densities that are tried: one window in so many.
-const ONE_IN: [u64; 4] = [64, 128, 256, 512];
+pub(super) const ONE_IN: [u64; 4] = [64, 128, 256, 512];
 /// The fewest windows that a content sends, if it has as many.
 const WINDOWS_MIN: usize = 16;
 /// The bytes that a window costs.
@@ -21,39 +21,47 @@ const COMMON: [usize; 3] = [1, 2, 3];
 /// The number of windows that a pair's samples have in common, for each density.
 pub(super) type Common = [usize; ONE_IN.len()];
 
-/// The hashes that a content sends at each density, ascending.
-struct Samples([Vec<u64>; ONE_IN.len()]);
+/// The hashes that a content sends at the highest density, ascending; those of another density are the first of them.
+pub(super) struct Samples {
+    hashes: Vec<u64>,
+    counts: Common,
+}
 
 impl Samples {
-    fn of(content: &Content) -> Samples {
+    pub(super) fn of(content: &Content) -> Samples {
         let mut hashes: Vec<u64> = content.windows().map(|window| SplitMix64::mix(!window.hash)).collect();
         hashes.sort_unstable();
         hashes.dedup();
-        Samples(ONE_IN.map(|one_in| {
-            let below = hashes.partition_point(|hash| *hash < u64::MAX / one_in);
-            hashes[..below.max(WINDOWS_MIN.min(hashes.len()))].to_vec()
-        }))
+        let least = WINDOWS_MIN.min(hashes.len());
+        let counts = ONE_IN.map(|one_in| hashes.partition_point(|hash| *hash < u64::MAX / one_in).max(least));
+        hashes.truncate(counts.into_iter().max().unwrap_or(0));
+        hashes.shrink_to_fit();
+        Samples { hashes, counts }
     }
 
-    fn in_common(&self, other: &Samples) -> Common {
+    /// What is sent at a density.
+    pub(super) fn at(&self, density: usize) -> &[u64] {
+        &self.hashes[..self.counts[density]]
+    }
+
+    pub(super) fn in_common(&self, other: &Samples) -> Common {
         std::array::from_fn(|density| {
-            self.0[density].iter().filter(|hash| other.0[density].binary_search(hash).is_ok()).count()
+            self.at(density).iter().filter(|hash| other.at(density).binary_search(hash).is_ok()).count()
         })
     }
 }
 
-/// The windows that the samples of two contents have in common.
+/// The number of windows that the samples of two contents have in common, for each density.
 pub(super) fn in_common(a: &Content, b: &Content) -> Common {
     Samples::of(a).in_common(&Samples::of(b))
 }
 
 /// The bytes that all contents send at each density, as a share of their bytes.
-pub(super) fn costs<'c>(contents: impl Iterator<Item = &'c Content>) -> [f64; ONE_IN.len()] {
+pub(super) fn costs(contents: &[Content], samples: &[Samples]) -> [f64; ONE_IN.len()] {
     let (mut sent, mut bytes) = ([0; ONE_IN.len()], 0);
-    for content in contents {
-        let samples = Samples::of(content);
+    for (content, samples) in contents.iter().zip(samples) {
         bytes += content.bytes.len();
-        (0..ONE_IN.len()).for_each(|density| sent[density] += samples.0[density].len() * WINDOW_COST_BYTES);
+        (0..ONE_IN.len()).for_each(|density| sent[density] += samples.at(density).len() * WINDOW_COST_BYTES);
     }
     sent.map(|sent| share(sent, bytes))
 }
