@@ -30,7 +30,7 @@ const UNLIKE_SHARE_MAX: f64 = 0.05;
 const TRIES: usize = 50;
 
 /// What is found of the excerpts of one size.
-pub(super) struct ExcerptsFound {
+pub(super) struct ExcerptResult {
     pub(super) excerpt_bytes: usize,
     pub(super) excerpts: usize,
     /// The excerpts that the comparison links with the document around them.
@@ -50,7 +50,7 @@ struct ExcerptPair {
 }
 
 /// Makes the excerpts and compares them. Empty if the corpus has no documents that are long enough.
-pub(super) fn excerpts(setting: &Setting<'_>, sites: &Sites) -> Result<Vec<ExcerptsFound>, Error> {
+pub(super) fn excerpts(setting: &Setting<'_>, sites: &Sites) -> Result<Vec<ExcerptResult>, Error> {
     let mut rng = Rng::of(setting.seed, 48);
     let mut sources = Sources::of(sites, &mut rng);
     let folder = tempfile::tempdir().map_err(Error::io("create a folder in", &std::env::temp_dir()))?;
@@ -80,7 +80,7 @@ pub(super) fn excerpts(setting: &Setting<'_>, sites: &Sites) -> Result<Vec<Excer
         .map(|(excerpt_bytes, made)| {
             let shares: Vec<f64> =
                 made.iter().map(|pair| ContentWindows::of(&pair.excerpt).share(&pair.around)).collect();
-            ExcerptsFound {
+            ExcerptResult {
                 excerpt_bytes: *excerpt_bytes,
                 excerpts: made.len(),
                 linked: made.iter().filter(is_linked).count(),
@@ -161,4 +161,20 @@ fn edited(bytes: &[u8], rng: &mut Rng) -> Vec<u8> {
         next += 3 * EDIT_EVERY_BYTES / 4 + rng.below(EDIT_EVERY_BYTES / 2);
     }
     edited
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn an_edited_excerpt_has_its_length_and_an_edit_every_200_bytes() {
+        let bytes = vec![b'-'; 8000];
+        for seed in 0..20 {
+            let edited = edited(&bytes, &mut Rng::new(seed));
+            let places: Vec<usize> = (0..8000).filter(|place| edited[*place] != b'-').collect();
+            let edits = places.chunk_by(|a, b| a + 1 == *b);
+            assert!((30..60).contains(&edits.count()) && edited.len() == 8000, "seed {seed}: {places:?}");
+        }
+    }
 }

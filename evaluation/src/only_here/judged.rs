@@ -18,7 +18,7 @@ pub(super) const FALSE_SHARE: f64 = 0.3;
 
 /// The documents of a site by the report and by the truth, of [`DOCUMENT_BYTES_MIN`] and more.
 #[derive(Default)]
-pub(super) struct SiteJudged {
+pub(super) struct SiteJudgement {
     pub(super) site: String,
     pub(super) documents: usize,
     pub(super) only_here: usize,
@@ -26,10 +26,10 @@ pub(super) struct SiteJudged {
     /// Documents that are no row of the report.
     pub(super) not_reported: usize,
     /// Of those that are only here by the report, those that truly share half with one document at another site.
-    pub(super) missed: Vec<Missed>,
+    pub(super) missed: Vec<MissedDocument>,
 }
 
-impl SiteJudged {
+impl SiteJudgement {
     /// The number of missed documents whose true share is at least this.
     pub(super) fn missed_from(&self, least: f64) -> usize {
         self.missed.iter().filter(|document| document.share >= least).count()
@@ -37,7 +37,7 @@ impl SiteJudged {
 }
 
 /// A document that is only here by the report and shares half with one document at another site.
-pub(super) struct Missed {
+pub(super) struct MissedDocument {
     pub(super) path: String,
     pub(super) bytes: usize,
     pub(super) share: f64,
@@ -80,13 +80,13 @@ pub(super) fn only_here(
     sites: &Sites,
     report: &Report,
     partners: &[Vec<Option<Partner>>],
-) -> Result<Vec<SiteJudged>, Error> {
+) -> Result<Vec<SiteJudgement>, Error> {
     let mut rows: HashMap<&Place, (bool, bool)> = HashMap::new();
     rows.extend(report.documents.iter().map(|row| (&row.place, (row.is_only_here(), row.is_undecided()))));
     let mut measurer = Measurer::new()?;
     let mut judged = Vec::new();
     for (number, site) in sites.sites.iter().enumerate() {
-        let mut counts = SiteJudged { site: site.name.clone(), ..SiteJudged::default() };
+        let mut counts = SiteJudgement { site: site.name.clone(), ..SiteJudgement::default() };
         for document in &site.documents {
             let content = &sites.contents[document.content];
             if content.counted_bytes() < DOCUMENT_BYTES_MIN {
@@ -111,7 +111,7 @@ pub(super) fn only_here(
             if let Some(partner) = partner {
                 let shares =
                     measured(&mut measurer, [document.content, partner.content].map(|number| &sites.contents[number]));
-                counts.missed.push(Missed {
+                counts.missed.push(MissedDocument {
                     path: document.path.clone(),
                     bytes: content.bytes.len(),
                     share: partner.share,
@@ -158,7 +158,7 @@ fn measured(measurer: &mut Measurer, [a, b]: [&Content; 2]) -> Option<MeasuredSh
 }
 
 /// The pairs that the report links at half and more.
-pub(super) struct LinksJudged {
+pub(super) struct LinkJudgement {
     pub(super) links: usize,
     /// Those whose true share is below [`FALSE_SHARE`]: the pair and its shares, reported and true.
     pub(super) low: Vec<FalseLink>,
@@ -173,7 +173,7 @@ pub(super) struct FalseLink {
 }
 
 /// Measures all pairs of contents of which the report says that one has half of the other.
-pub(super) fn links(setting: &Setting<'_>, sites: &Sites, report: &Report) -> Result<LinksJudged, Error> {
+pub(super) fn links(setting: &Setting<'_>, sites: &Sites, report: &Report) -> Result<LinkJudgement, Error> {
     let mut contents: HashMap<(&str, &str), usize> = HashMap::new();
     for site in &sites.sites {
         let found =
@@ -203,5 +203,5 @@ pub(super) fn links(setting: &Setting<'_>, sites: &Sites, report: &Report) -> Re
         reported,
         share,
     });
-    Ok(LinksJudged { links: by_content.iter().map(|(_, others)| others.len()).sum(), low: low.collect() })
+    Ok(LinkJudgement { links: by_content.iter().map(|(_, others)| others.len()).sum(), low: low.collect() })
 }

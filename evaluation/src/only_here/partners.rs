@@ -12,11 +12,12 @@ use crate::threads::each;
 
 /// Smaller documents are left out.
 pub(super) const DOCUMENT_BYTES_MIN: usize = 1000;
-/// Contents of which the sample shows a smaller share are not measured. It leaves room for what the sample does not show of a
-/// content that shares half.
-const SAMPLED_SHARE_MIN: f64 = 0.4;
+/// The shares that are decided: whether a content elsewhere has as much of a content.
+const DECIDED: [f64; 2] = [0.5, 0.8];
 /// What the sample does not show is a smaller share than this, for all but a few pairs.
-const NOT_SAMPLED_SHARE: f64 = 0.05;
+const NOT_SAMPLED_SHARE: f64 = 0.1;
+/// Once both are decided, the partner is the best of this number of contents, those first of which the sample shows most.
+const BEST_OF: usize = 32;
 /// Contents that one thread takes at a time.
 const BATCH: usize = 32;
 
@@ -55,19 +56,21 @@ pub(super) fn partners(setting: &Setting<'_>, sites: &Sites, site: usize) -> Res
 
 fn partner(sites: &Sites, lists: &PostingLists, number: usize, counters: &mut Counters) -> Option<Partner> {
     let content = &sites.contents[number];
-    let bytes_min = crate::statistics::truncated(SAMPLED_SHARE_MIN * content.counted_bytes() as f64);
+    let counted_bytes = content.counted_bytes() as f64;
+    let bytes_min = crate::statistics::truncated((DECIDED[0] - NOT_SAMPLED_SHARE) * counted_bytes);
     let possible = lists.possible_partners(content, bytes_min, counters);
     if possible.is_empty() {
         return None;
     }
     let windows = ContentWindows::of(content);
-    let not_sampled = crate::statistics::truncated(NOT_SAMPLED_SHARE * content.counted_bytes() as f64);
     let mut best: Option<(usize, usize)> = None;
-    for other in possible {
-        // None of the others shares more.
-        if best
-            .is_some_and(|(shared_bytes, _)| shared_bytes >= content.counted_bytes().min(other.bytes_max + not_sampled))
-        {
+    for (rank, other) in possible.into_iter().enumerate() {
+        let most = best.map_or(0, |(shared_bytes, _)| shared_bytes);
+        let is_decided = DECIDED.iter().all(|share| {
+            most as f64 >= share * counted_bytes
+                || (other.bytes_max as f64) < (share - NOT_SAMPLED_SHARE) * counted_bytes
+        });
+        if is_decided && (rank >= BEST_OF || most >= other.bytes_max) {
             break;
         }
         let shared_bytes = windows.shared_bytes(&sites.contents[other.content]);

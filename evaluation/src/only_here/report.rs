@@ -5,13 +5,13 @@ use crate::findings::{Agreement, Cell, Findings, Table};
 use crate::only_here::TruthCost;
 use crate::only_here::comparison::Report;
 use crate::only_here::coverage::coverage;
-use crate::only_here::excerpts::ExcerptsFound;
-use crate::only_here::judged::{LinksJudged, Reason, SiteJudged};
+use crate::only_here::excerpts::ExcerptResult;
+use crate::only_here::judged::{LinkJudgement, Reason, SiteJudgement};
 use crate::only_here::sites::Sites;
 use crate::setting::Setting;
 use crate::statistics::{per_cent, share};
 
-/// Missed documents and false links that are listed of each site.
+/// MissedDocument documents and false links that are listed of each site.
 const LISTED: usize = 20;
 
 /// The aims.
@@ -23,10 +23,10 @@ const EXCERPTS_MIN: f64 = 0.95;
 
 /// Everything that was found.
 pub(super) struct Judgement<'r> {
-    pub(super) sites: Vec<SiteJudged>,
-    pub(super) links: LinksJudged,
+    pub(super) sites: Vec<SiteJudgement>,
+    pub(super) links: LinkJudgement,
     pub(super) headlines: Vec<Headline>,
-    pub(super) excerpts: Vec<ExcerptsFound>,
+    pub(super) excerpts: Vec<ExcerptResult>,
     pub(super) report: &'r Report,
     /// What samples of windows find, and the candidates that they give.
     pub(super) samples: [Table; 2],
@@ -82,7 +82,7 @@ pub(super) fn findings(setting: &Setting<'_>, found: &Judgement<'_>) -> Findings
     findings.tables.push(excerpts_table(&found.excerpts));
     findings.tables.push(cost_table(found));
     findings.remark(
-        "One window in 16, chosen by its hash, finds the documents that could share; all windows of a pair decide. Windows of one repeated byte count nowhere. A pair is not found if the sample shows less than 40 % of the document, as with an edit every 40 bytes.",
+        "One window in 16, chosen by its hash, finds the documents that could share; all windows of a pair decide. Windows of one repeated byte count nowhere. A pair is not found if the sample shows less than 40 % of the document, as with an edit every 40 bytes. A partner is the best of the 32 contents of which the sample shows most; whether any shares half, or four fifths, is decided by all.",
     );
     findings.remark(
         "The reason is found with the chunks of the product: a pair that they measure below half, a pair with a whole chunk in common that a bound has cut, or a pair that no chunk proposes.",
@@ -135,7 +135,7 @@ fn add_aims(findings: &mut Findings, found: &Judgement<'_>) {
     }
 }
 
-fn sites_table(sites: &[SiteJudged]) -> Table {
+fn sites_table(sites: &[SiteJudgement]) -> Table {
     let mut table = Table::new(
         "only-here-sites",
         "Documents that are reported as only here",
@@ -155,7 +155,7 @@ fn sites_table(sites: &[SiteJudged]) -> Table {
     table
 }
 
-fn reasons_table(sites: &[SiteJudged]) -> Table {
+fn reasons_table(sites: &[SiteJudgement]) -> Table {
     let mut table = Table::new(
         "only-here-reasons",
         "Why documents are reported as only here that share half with one document elsewhere",
@@ -171,7 +171,7 @@ fn reasons_table(sites: &[SiteJudged]) -> Table {
     table
 }
 
-fn missed_table(sites: &[SiteJudged]) -> Table {
+fn missed_table(sites: &[SiteJudgement]) -> Table {
     let mut table = Table::new(
         "only-here-missed",
         "Documents that are reported as only here and share half with one document elsewhere, the first by name",
@@ -195,7 +195,7 @@ fn missed_table(sites: &[SiteJudged]) -> Table {
     table
 }
 
-fn links_table(links: &LinksJudged) -> Table {
+fn links_table(links: &LinkJudgement) -> Table {
     let mut table = Table::new(
         "only-here-links",
         "Pairs that are linked at half and more and truly share less than 30 %",
@@ -216,7 +216,7 @@ fn headline_table(headlines: &[Headline]) -> Table {
     table
 }
 
-fn excerpts_table(excerpts: &[ExcerptsFound]) -> Table {
+fn excerpts_table(excerpts: &[ExcerptResult]) -> Table {
     let mut table = Table::new(
         "only-here-excerpts",
         "Edited excerpts in longer documents",

@@ -4,7 +4,7 @@
 //! The candidates of a document are the contents elsewhere that send a window which the document sends too. Each such window counts
 //! as one, divided by the contents elsewhere that send it, so that boilerplate proposes nobody.
 
-use std::collections::{BTreeMap, HashSet};
+use std::collections::{HashMap, HashSet};
 
 use crate::error::Error;
 use crate::findings::{Cell, Table};
@@ -77,11 +77,16 @@ fn of_site(
         let mut postings: Vec<(u64, usize)> =
             elsewhere.flat_map(|number| samples[number].at(density).iter().map(move |hash| (*hash, number))).collect();
         postings.sort_unstable();
-        let documents = related.iter().zip(first.iter_mut()).zip(rankings.iter_mut());
-        for ((number, first), ranking) in documents {
-            let ranked = ranked(samples[*number].at(density), &postings);
-            ranking.candidates[density] = ranked.len();
-            first[density] = ranked.into_iter().take(FIRST_MOST).collect();
+        let ranked = each(related.len(), |document| {
+            setting.step("candidates by samples", document, related.len())?;
+            let mut ranked = ranked(samples[related[document]].at(density), &postings);
+            let count = ranked.len();
+            ranked.truncate(FIRST_MOST);
+            Ok((ranked, count))
+        })?;
+        for (document, (ranked, count)) in ranked.into_iter().enumerate() {
+            rankings[document].candidates[density] = count;
+            first[document][density] = ranked;
         }
     }
     let sharing = each(related.len(), |document| {
@@ -101,7 +106,7 @@ fn of_site(
 
 /// The contents that have one of these windows, those with most of the rare ones first.
 fn ranked(hashes: &[u64], postings: &[(u64, usize)]) -> Vec<usize> {
-    let mut scores: BTreeMap<usize, f64> = BTreeMap::new();
+    let mut scores: HashMap<usize, f64> = HashMap::new();
     for hash in hashes {
         let from = postings.partition_point(|posting| posting.0 < *hash);
         let same = &postings[from..];
@@ -109,6 +114,22 @@ fn ranked(hashes: &[u64], postings: &[(u64, usize)]) -> Vec<usize> {
         same.iter().for_each(|(_, content)| *scores.entry(*content).or_default() += 1.0 / same.len() as f64);
     }
     let mut ranked: Vec<(usize, f64)> = scores.into_iter().collect();
-    ranked.sort_by(|a, b| b.1.total_cmp(&a.1));
+    ranked.sort_unstable_by(|a, b| b.1.total_cmp(&a.1).then(a.0.cmp(&b.0)));
     ranked.into_iter().map(|(content, _)| content).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn windows_that_few_contents_have_decide_the_order() {
+        // Windows 1 to 3 are in all contents, window 7 in content 2 alone, window 8 in contents 0 and 1.
+        let mut postings: Vec<(u64, usize)> =
+            (1..4).flat_map(|hash| [0, 1, 2, 3].map(|content| (hash, content))).collect();
+        postings.extend([(7, 2), (8, 0), (8, 1)]);
+        assert_eq!(ranked(&[1, 2, 3, 7, 8], &postings), [2, 0, 1, 3]);
+        assert_eq!(ranked(&[1, 8], &postings), [0, 1, 2, 3]);
+        assert!(ranked(&[4, 5], &postings).is_empty());
+    }
 }

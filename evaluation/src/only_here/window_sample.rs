@@ -95,3 +95,25 @@ pub(super) fn add_rows(table: &mut Table, pairs: &str, common: &[Common], costs:
         table.row([pairs.into(), common.len().into(), one_in.into(), one, two, three, cost.into()]);
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::rng::Rng;
+
+    #[test]
+    fn a_sample_is_in_proportion_to_the_content_and_a_small_one_sends_some_windows_in_any_case() {
+        let mut rng = Rng::new(5);
+        let mut content = |bytes: usize| {
+            Content::new((0..bytes).map(|_| b'a' + u8::try_from(rng.below(26)).unwrap()).collect(), false)
+        };
+        let (long, short, tiny) = (content(64_000), content(1000), content(40));
+        let counts = |content: &Content| Samples::of(content).counts;
+        let of_long = counts(&long);
+        assert!((850..1150).contains(&of_long[0]) && (90..160).contains(&of_long[3]), "{of_long:?}");
+        assert_eq!(counts(&short)[1..], [WINDOWS_MIN; 3]);
+        assert_eq!(counts(&tiny), [9; ONE_IN.len()]);
+        assert_eq!(in_common(&long, &long), of_long);
+        assert_eq!(in_common(&long, &short), [0; ONE_IN.len()]);
+    }
+}

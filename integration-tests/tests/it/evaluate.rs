@@ -97,6 +97,24 @@ fn reported_shares_are_held_against_the_truth_of_two_folders() {
 }
 
 #[test]
+fn what_a_comparison_calls_only_here_is_held_against_every_document_elsewhere() {
+    let sandbox = laboratory();
+    let (corpus, out) = (corpus(&sandbox), sandbox.path("out"));
+    let (corpus, out) = (corpus.to_str().unwrap(), out.to_str().unwrap());
+    let run = sandbox.cognate(["evaluate", "only-here", "--corpus", corpus, "-o", out]).expect(0);
+    assert!(run.text().contains("only here, and half of it is in one document elsewhere: 0 of 12"), "{run:?}");
+    let json = std::fs::read_to_string(sandbox.path("out/only-here.json")).unwrap();
+    let json: serde_json::Value = serde_json::from_str(&json).unwrap();
+    let table = |name: &str| json["tables"].as_array().unwrap().iter().find(|table| table["name"] == name).unwrap();
+    // The sites are new, old and own; the third alone has documents without a version elsewhere.
+    let only_here: Vec<_> = table("only-here-sites")["rows"].as_array().unwrap().iter().map(|row| &row[2]).collect();
+    assert_eq!(only_here, [0, 0, 12]);
+    assert_eq!(table("only-here-headline")["rows"].as_array().unwrap().len(), 6);
+    assert!(table("only-here-cost")["rows"][0][3].as_u64().unwrap() >= 12, "pairs are measured: {json:?}");
+    assert!(sandbox.temporary_files().is_empty());
+}
+
+#[test]
 fn contracts_of_one_template_are_made_and_compared_by_their_text() {
     let sandbox = laboratory();
     let out = sandbox.path("out");
