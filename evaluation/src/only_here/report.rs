@@ -11,7 +11,7 @@ use crate::only_here::sites::Sites;
 use crate::setting::Setting;
 use crate::statistics::{per_cent, share};
 
-/// MissedDocument documents and false links that are listed of each site.
+/// Missed documents and false links that are listed of each site.
 const LISTED: usize = 20;
 
 /// The aims.

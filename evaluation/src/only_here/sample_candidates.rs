@@ -68,40 +68,54 @@ fn of_site(
     let related: Vec<usize> = (0..partners.len())
         .filter(|number| partners[*number].is_some_and(|partner| partner.share >= LINKED_SHARE))
         .collect();
-    let mut rankings: Vec<Ranking> =
-        related.iter().map(|_| Ranking { places: [None; ONE_IN.len()], candidates: [0; ONE_IN.len()] }).collect();
-    let mut first: Vec<[Vec<usize>; ONE_IN.len()]> =
-        related.iter().map(|_| std::array::from_fn(|_| Vec::new())).collect();
-    for density in 0..ONE_IN.len() {
-        let elsewhere = (0..samples.len()).filter(|number| sites.is_elsewhere(*number, site));
-        let mut postings: Vec<(u64, usize)> =
-            elsewhere.flat_map(|number| samples[number].at(density).iter().map(move |hash| (*hash, number))).collect();
-        postings.sort_unstable();
-        let ranked = each(related.len(), |document| {
-            setting.step("candidates by samples", document, related.len())?;
-            let mut ranked = ranked(samples[related[document]].at(density), &postings);
-            let count = ranked.len();
-            ranked.truncate(FIRST_MOST);
-            Ok((ranked, count))
-        })?;
-        for (document, (ranked, count)) in ranked.into_iter().enumerate() {
-            rankings[document].candidates[density] = count;
-            first[document][density] = ranked;
-        }
-    }
+    let by_density = (0..ONE_IN.len())
+        .map(|density| first_candidates(setting, sites, site, &related, samples, density))
+        .collect::<Result<Vec<_>, Error>>()?;
     let sharing = each(related.len(), |document| {
         setting.step("measuring first candidates", document, related.len())?;
         let content = &sites.contents[related[document]];
         let windows = ContentWindows::of(content);
-        let candidates: HashSet<usize> = first[document].iter().flatten().copied().collect();
+        let first = by_density.iter().flat_map(|candidates| &candidates[document].first);
+        let candidates: HashSet<usize> = first.copied().collect();
         let shares_half = |other: &usize| windows.share(&sites.contents[*other]) >= LINKED_SHARE;
         Ok(candidates.into_iter().filter(shares_half).collect::<HashSet<usize>>())
     })?;
-    for ((ranking, first), sharing) in rankings.iter_mut().zip(&first).zip(&sharing) {
-        ranking.places =
-            std::array::from_fn(|density| first[density].iter().position(|candidate| sharing.contains(candidate)));
-    }
-    Ok(rankings)
+    let ranking = |(document, sharing): (usize, &HashSet<usize>)| {
+        let of = |density: usize| &by_density[density][document];
+        Ranking {
+            places: std::array::from_fn(|density| of(density).first.iter().position(|found| sharing.contains(found))),
+            candidates: std::array::from_fn(|density| of(density).count),
+        }
+    };
+    Ok(sharing.iter().enumerate().map(ranking).collect())
+}
+
+/// The candidates of a document at one density.
+struct Candidates {
+    /// The first of them.
+    first: Vec<usize>,
+    count: usize,
+}
+
+fn first_candidates(
+    setting: &Setting<'_>,
+    sites: &Sites,
+    site: usize,
+    related: &[usize],
+    samples: &[Samples],
+    density: usize,
+) -> Result<Vec<Candidates>, Error> {
+    let elsewhere = (0..samples.len()).filter(|number| sites.is_elsewhere(*number, site));
+    let mut postings: Vec<(u64, usize)> =
+        elsewhere.flat_map(|number| samples[number].at(density).iter().map(move |hash| (*hash, number))).collect();
+    postings.sort_unstable();
+    each(related.len(), |document| {
+        setting.step("candidates by samples", document, related.len())?;
+        let mut first = ranked(samples[related[document]].at(density), &postings);
+        let count = first.len();
+        first.truncate(FIRST_MOST);
+        Ok(Candidates { first, count })
+    })
 }
 
 /// The contents that have one of these windows, those with most of the rare ones first.
