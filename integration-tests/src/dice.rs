@@ -19,3 +19,13 @@ pub fn letters(seed: u64, bytes: usize) -> Vec<u8> {
     };
     (0..bytes).map(|_| next()).collect()
 }
+
+/// Lines of hexadecimal words, of at least so many bytes, that no other text has.
+pub fn text(dice: &mut Dice, bytes: usize) -> String {
+    let mut text = String::new();
+    while text.len() < bytes {
+        let words: Vec<String> = (0..10).map(|_| format!("{:x}", dice.below(1 << 24))).collect();
+        text.push_str(&format!("{}\n", words.join(" ")));
+    }
+    text
+}

@@ -86,7 +86,7 @@ pub(crate) struct Findings {
     pub(crate) copies: Copies,
     /// Folders of two repositories that are compared with each other.
     pub(crate) alignment: Alignment,
-    /// What speaks for them in this view.
+    /// The votes of this view for these folders.
     pub(crate) votes: Vec<PlaceVote>,
     pub(crate) measures: Measures,
     pub(crate) of_links: LinkFindings,
@@ -188,7 +188,7 @@ fn statuses(frozen: &FrozenSet, identical: &[bool]) -> Vec<Status> {
         .collect()
 }
 
-/// What a relation makes of the first and of the second of two documents.
+/// The statuses that a relation gives its first and its second document.
 fn seen_from_both(relation: Relation) -> [Status; 2] {
     match relation {
         Relation::Near => [Status::Near; 2],

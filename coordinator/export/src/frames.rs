@@ -4,7 +4,7 @@ use cognate_result::report::ScanSection;
 
 use crate::human::count;
 
-/// How many clusters rest on frames; nothing if none does.
+/// The sentence with the number of clusters that rest on frames; nothing if none does.
 pub(crate) fn frames(scan: &ScanSection, clusters: u64) -> Option<String> {
     let fine = scan.fine.as_ref().filter(|fine| fine.frame_clusters > 0)?;
     let rest = if fine.frame_clusters == 1 { "rests" } else { "rest" };

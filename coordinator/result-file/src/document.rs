@@ -33,7 +33,7 @@ record! {
         pub partner_in_place: Option<bool>,
         /// The share of it outside of frames that its partner has; none where no frame is part of their link.
         pub partner_outside: Option<Ratio>,
-        /// Whether it has no partner, and shares standard text with a document of another repository.
+        /// True if it has no partner, but shares standard text with a document of another repository.
         pub standard_text: bool,
         /// The number of the view.
         pub layer: usize,

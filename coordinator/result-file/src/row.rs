@@ -1,5 +1,5 @@
-//! What is read from the rows of a query: a value, a record, or several of them one after the other. A query and what it comes to are
-//! written side by side, and nobody counts columns.
+//! Reads values and records from a row of a query, one after the other in the order of its columns. So the expressions of a query stand next
+//! to the fields that they fill, and nobody counts columns.
 
 use rusqlite::Row;
 use rusqlite::types::{FromSql, ValueRef};
@@ -34,7 +34,7 @@ impl<'r> Columns<'r> {
     }
 }
 
-/// What can be read from a row.
+/// A value, a record or several of them that a row of a query has.
 pub trait FromRow: Sized {
     /// Takes its columns.
     ///

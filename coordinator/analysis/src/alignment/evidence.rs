@@ -192,7 +192,7 @@ impl<'a> Gathering<'a> {
     }
 }
 
-/// What a content shares with its copies or its closest relative at the other repository.
+/// The bytes that a content shares with its copies or its closest relative at the other repository, and their worth.
 #[derive(Clone, Copy)]
 struct Evidence {
     shared_bytes: u64,

@@ -31,7 +31,7 @@ pub(crate) struct Vote<'a> {
     /// The paths of the two; their last names are equal.
     pub(crate) paths: [&'a [u8]; 2],
     pub(crate) weight: u64,
-    /// How rare and long it is, up to [`FULL_WORTH`].
+    /// Its value as evidence, [`FULL_WORTH`] at most: less for a short document, and for one that many are like.
     pub(crate) worth: u64,
 }
 

@@ -39,7 +39,7 @@ impl Writer {
             let second = other.and_then(|other| findings.copies.of_content(*other).first());
             let second = second.map(|document| &frozen.documents[*document as usize]);
             let on_frame = join.rests_on_frame(cluster.members.len());
-            // What contains the others does so by a frame.
+            // One member contains the others by a frame alone.
             let shape = if on_frame && cluster.members.len() > 2 { Shape::Group } else { Shape::of(cluster) };
             insert.add(&ClusterRecord {
                 id: number,

@@ -1,18 +1,9 @@
 //! Standard text: what many otherwise unlike documents have is no relation between them, though nobody marked it, and copies and versions among
 //! them are found.
 
+use cognate_integration_tests::dice::text;
 use cognate_integration_tests::{Dice, Files, Sandbox};
 use serde_json::Value;
-
-/// Lines of a text that nobody else has.
-fn text(dice: &mut Dice, bytes: usize) -> String {
-    let mut text = String::new();
-    while text.len() < bytes {
-        let words: Vec<String> = (0..10).map(|_| format!("{:x}", dice.below(1 << 24))).collect();
-        text.push_str(&format!("{}\n", words.join(" ")));
-    }
-    text
-}
 
 /// A text with a word changed in one line of twelve.
 fn edited(text: &str) -> String {

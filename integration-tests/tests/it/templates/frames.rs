@@ -1,20 +1,11 @@
 //! Frames: what the pages of a site share down to a few bytes is found, named, suggested and left out, and no relation that has enough
 //! outside of it is lost.
 
+use cognate_integration_tests::dice::text;
 use cognate_integration_tests::{Dice, Federation, Files, Sandbox};
 use serde_json::{Value, json};
 
 use super::{digest, mark, templates};
-
-/// Lines of a text that nobody else has.
-fn text(dice: &mut Dice, bytes: usize) -> String {
-    let mut text = String::new();
-    while text.len() < bytes {
-        let words: Vec<String> = (0..10).map(|_| format!("{:x}", dice.below(1 << 24))).collect();
-        text.push_str(&format!("{}\n", words.join(" ")));
-    }
-    text
-}
 
 /// The frame of a site: a menu, and parts between which each page has its name.
 struct Frame {
