@@ -10,7 +10,7 @@ use std::path::{Path, PathBuf};
 
 use anyhow::{Context as _, anyhow};
 use clap::{Args, ValueEnum};
-use cognate_result::report::{Choice, DocumentFilter, json_digest};
+use cognate_result::report::{Choice, DocumentFilter, STATUSES, json_digest};
 use serde_json::Value;
 
 use crate::args::{ReportFormat, size};
@@ -116,9 +116,6 @@ enum ListOrder {
 /// That of `zstd --long=27`.
 const WINDOW_BYTES: u64 = 128 << 20;
 
-/// All statuses.
-const STATUSES: [&str; 8] =
-    ["identical", "near", "contains", "contained", "shares", "standard_text", "unique", "excluded"];
 /// The word for all statuses of documents with a similar, but no identical, document.
 const CHANGED: &str = "changed";
 

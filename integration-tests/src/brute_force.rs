@@ -56,6 +56,19 @@ struct Content {
     documents: Vec<usize>,
 }
 
+/// What of one site or party another has too.
+#[derive(Default)]
+struct Covered {
+    documents: u64,
+    documents_total: u64,
+    contents: BTreeSet<usize>,
+    shared_bytes: u64,
+    /// Of each content once.
+    once_bytes: BTreeMap<usize, u64>,
+    template_bytes: u64,
+    bytes_total: u64,
+}
+
 /// Everything that is compared.
 #[derive(Debug)]
 pub struct Corpus {
@@ -218,9 +231,9 @@ impl Corpus {
         self.links(rules).len()
     }
 
-    /// The status of every document: site, repository, path, status.
+    /// The status of every document: site, repository, path, status. Whole chunks do not decide that a document has no relative.
     pub fn statuses(&self, rules: Rules) -> Vec<[String; 4]> {
-        let ranks = ["near", "contains", "contained", "shares", "unique"];
+        let ranks = ["near", "contains", "contained", "shares", "undecided"];
         let mut best = vec![4; self.contents.len()];
         for (a, b, shared) in self.links(rules) {
             for (own, other) in [(a, b), (b, a)] {
@@ -251,16 +264,24 @@ impl Corpus {
             let labels: BTreeSet<&str> = label_of.iter().copied().collect();
             for (a, b) in pairs(&labels) {
                 let [ab, ba] = [(a, b), (b, a)].map(|(own, other)| self.covered(&label_of, own, other, rules));
-                rows.push(json!({"level": level, "a": a, "b": b, "documents_a": ab[0], "documents_b": ba[0],
-                    "shared_bytes_a": ab[1], "shared_bytes_b": ba[1],
-                    "template_bytes_a": ab[2], "template_bytes_b": ba[2]}));
+                let mut row = json!({"level": level, "a": a, "b": b});
+                for (covered, end) in [(ab, "a"), (ba, "b")] {
+                    row[format!("documents_{end}")] = covered.documents.into();
+                    row[format!("documents_total_{end}")] = covered.documents_total.into();
+                    row[format!("contents_{end}")] = (covered.contents.len() as u64).into();
+                    row[format!("shared_bytes_{end}")] = covered.shared_bytes.into();
+                    row[format!("shared_once_bytes_{end}")] = covered.once_bytes.values().sum::<u64>().into();
+                    row[format!("template_bytes_{end}")] = covered.template_bytes.into();
+                    row[format!("bytes_total_{end}")] = covered.bytes_total.into();
+                }
+                rows.push(row);
             }
         }
         rows.into()
     }
 
-    /// Documents, bytes and template bytes of `own` that `other` has too, every copy counted.
-    fn covered(&self, label_of: &[&str], own: &str, other: &str, rules: Rules) -> [u64; 3] {
+    /// What of `own` `other` has too, every copy counted.
+    fn covered(&self, label_of: &[&str], own: &str, other: &str, rules: Rules) -> Covered {
         let label = |document: &usize| label_of[self.documents[*document].repository];
         let holds = |content: usize, name: &str| self.contents[content].documents.iter().any(|d| label(d) == name);
         let at_other: Vec<&Content> =
@@ -274,13 +295,20 @@ impl Corpus {
         let sum = |all: &BTreeMap<String, (u64, u64)>, there: &BTreeSet<&String>| {
             all.iter().filter(|(tag, _)| there.contains(tag)).map(|(_, (count, length))| count * length).sum::<u64>()
         };
-        let mut covered = [0; 3];
+        let mut covered = Covered::default();
         for document in (0..self.documents.len()).filter(|document| label(document) == own) {
             let number = self.documents[document].content;
             let content = &self.contents[number];
-            covered[0] += u64::from(content.size_bytes > 0 && (holds(number, other) || linked.contains(&number)));
-            covered[1] += sum(&content.tags, &tags);
-            covered[2] += sum(&content.templates, &templates);
+            covered.documents_total += 1;
+            covered.bytes_total += content.size_bytes;
+            if content.size_bytes > 0 && (holds(number, other) || linked.contains(&number)) {
+                covered.documents += 1;
+                covered.contents.insert(number);
+            }
+            let shared_bytes = sum(&content.tags, &tags);
+            covered.shared_bytes += shared_bytes;
+            covered.once_bytes.insert(number, shared_bytes);
+            covered.template_bytes += sum(&content.templates, &templates);
         }
         covered
     }

@@ -240,8 +240,8 @@ fn write_contents(out: &Connection, contents: &[Content]) -> Result<(), Box<dyn 
 fn write_documents(out: &Connection, contents: &[Content], documents: &[Document]) -> Result<(), Box<dyn Error>> {
     let mut insert = out.prepare(
         "INSERT INTO document (id, root, path, content, size_bytes, modified, changing, status, partner, partner_shared_bytes,
-           partner_relation, partner_in_place, partner_outside, standard_text, layer, other, listed, layer_status, partner_in_other, recognised)
-         VALUES (?,?,?,?,?,?,0,?,NULL,NULL,NULL,NULL,NULL,0,0,NULL,1,NULL,0,0)",
+           partner_relation, partner_in_place, partner_outside, layer, other, listed, layer_status, partner_in_other, elsewhere, recognised)
+         VALUES (?,?,?,?,?,?,0,?,NULL,NULL,NULL,NULL,NULL,0,NULL,1,NULL,0,'no',0)",
     )?;
     for (id, document) in documents.iter().enumerate() {
         let content = &contents[document.content as usize];
@@ -263,7 +263,7 @@ fn write_documents(out: &Connection, contents: &[Content], documents: &[Document
 const CHANGES: &str = "
   INSERT INTO change SELECT root, sum(coalesce(partner_in_place AND partner_relation = 'identical', 0)),
       sum(coalesce(partner_in_place AND partner_relation <> 'identical', 0)), sum(coalesce(NOT partner_in_place, 0)),
-      0, sum(partner_in_place IS NULL) FROM document GROUP BY root";
+      0, 0, sum(partner_in_place IS NULL) FROM document GROUP BY root";
 
 /// The identical sets, by the rows of contents and documents.
 const SETS: &str = "
@@ -387,8 +387,10 @@ fn write_places(out: &Connection, sites: u64) -> Result<(), Box<dyn Error>> {
     for a in 0..sites {
         for b in a + 1..sites {
             out.execute(
-                "INSERT INTO overlap (level, a, b, documents_a, documents_b, shared_bytes_a, shared_bytes_b, template_bytes_a,
-                   template_bytes_b, layer) VALUES ('site',?,?,1000,1200,5000000,6000000,0,0,0)",
+                "INSERT INTO overlap (level, a, b, documents_a, documents_b, documents_total_a, documents_total_b, contents_a, contents_b,
+                   shared_bytes_a, shared_bytes_b, shared_once_bytes_a, shared_once_bytes_b, template_bytes_a, template_bytes_b,
+                   bytes_total_a, bytes_total_b)
+                 VALUES ('site',?,?,1000,1200,2000,2000,1000,1200,5000000,6000000,5000000,6000000,0,0,9000000,9000000)",
                 params![format!("site-{a}"), format!("site-{b}")],
             )?;
         }
@@ -397,8 +399,8 @@ fn write_places(out: &Connection, sites: u64) -> Result<(), Box<dyn Error>> {
         let path = format!("departments/d{:02}/projects/p{:03}", pair % 40, pair / 40);
         out.execute(
             "INSERT INTO folder (id, root_a, path_a, root_b, path_b, relation, documents_a, documents_b, shared_bytes_a,
-               shared_bytes_b, documents_total_a, documents_total_b, bytes_a, bytes_b, layer)
-             VALUES (?,0,?,1,?,'overlaps',10,10,100000,100000,20,20,200000,200000,0)",
+               shared_bytes_b, documents_total_a, documents_total_b, bytes_a, bytes_b)
+             VALUES (?,0,?,1,?,'overlaps',10,10,100000,100000,20,20,200000,200000)",
             params![pair, path.as_bytes(), path.as_bytes()],
         )?;
     }

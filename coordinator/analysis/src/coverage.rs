@@ -23,6 +23,7 @@ pub(crate) enum Coverage {
 }
 
 /// Bytes of each label that each other label also has, row by row.
+#[derive(Default)]
 pub(crate) struct LabelOverlap {
     /// Every copy counted.
     pub(crate) shared_bytes: Vec<u64>,
@@ -56,6 +57,11 @@ impl<'a> ClosestRelatives<'a> {
                 *closest = shared_bytes.max(*closest);
             }
         }
+    }
+
+    /// Of each content and other label, the bytes of the content that its closest relative there has.
+    pub(crate) fn finish(self) -> HashMap<(u32, u16), u64> {
+        self.shared_bytes
     }
 
     /// The labels of a content's documents, but those that were planted.

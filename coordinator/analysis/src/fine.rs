@@ -48,6 +48,7 @@ use cognate_similarity::frame::FrameRow;
 
 use self::expansions::Expansions;
 use self::parts::Parts;
+use crate::undecided::Undecided;
 
 pub(crate) use self::describe::Frame;
 pub(crate) use self::exact::ExactFigures;
@@ -143,6 +144,8 @@ pub(crate) struct FineFigures {
     pub(crate) omitted_pairs: u64,
     /// Of each root, in their order.
     pub(crate) roots: Vec<FineRoot>,
+    /// Per content, the reason why some pair of it was not measured to the end.
+    pub(crate) undecided: Vec<Option<Undecided>>,
     /// Rows of the templates in force.
     pub(crate) template_rows: u64,
     /// The frames, by the documents that have them.

@@ -12,7 +12,6 @@ use foldhash::{HashMap, HashMapExt};
 
 use crate::alignment::{Alignment, common_end, counterparts};
 use crate::fine::OutsideLink;
-use crate::freeze::FrozenSet;
 use crate::link_figures::{LinkFigures, reversed};
 use crate::ratio::Fraction;
 use crate::subject::Subject;
@@ -269,10 +268,32 @@ impl Sums {
     }
 }
 
-/// The folder pairs of all repositories, those with most bytes first.
-pub(crate) fn pairs(frozen: &FrozenSet, partners: &Partners) -> Vec<FolderPair> {
-    let totals = Totals::of(frozen);
-    let mut sums = direct_sums(frozen, partners);
+/// A document as the folders of a result count it.
+#[derive(Clone, Copy)]
+pub(crate) struct FolderDocument<'a> {
+    pub(crate) root: u16,
+    pub(crate) path: &'a [u8],
+    /// Its bytes, under the view that speaks for it.
+    pub(crate) size_bytes: u64,
+    /// The document that it is best compared with.
+    pub(crate) partner: Option<FolderPartner<'a>>,
+}
+
+/// The partner of a document.
+#[derive(Clone, Copy)]
+pub(crate) struct FolderPartner<'a> {
+    pub(crate) root: u16,
+    pub(crate) path: &'a [u8],
+    /// The bytes of the document that it has, under the view that speaks for the document.
+    pub(crate) shared_bytes: u64,
+    pub(crate) is_copy: bool,
+}
+
+/// The folder pairs of all repositories, those with most bytes first. Controls are documents that people planted: they are not among `documents`,
+/// nor partners of these.
+pub(crate) fn pairs<'a>(documents: impl Iterator<Item = FolderDocument<'a>> + Clone) -> Vec<FolderPair> {
+    let totals = Totals::of(documents.clone());
+    let mut sums = direct_sums(documents);
     merge_upwards(&mut sums, &totals);
     let mut pairs: Vec<FolderPair> =
         sums.into_iter().map(|((roots, paths), sums)| folder_pair(roots, paths, &sums, &totals)).collect();
@@ -284,31 +305,26 @@ pub(crate) fn pairs(frozen: &FrozenSet, partners: &Partners) -> Vec<FolderPair> 
 }
 
 /// Sums that each folder's own documents have in each folder of the other repository.
-fn direct_sums<'a>(frozen: &'a FrozenSet, partners: &Partners) -> HashMap<Pair<'a>, Sums> {
+fn direct_sums<'a>(documents: impl Iterator<Item = FolderDocument<'a>>) -> HashMap<Pair<'a>, Sums> {
     let mut sums: HashMap<Pair<'a>, Sums> = HashMap::new();
-    for (place, document) in frozen.documents.iter().enumerate() {
-        let Some(partner) = partners.of_document(place) else { continue };
-        let other = &frozen.documents[partner.document as usize];
-        // Controls are documents that people planted: no overlap counts them.
-        if document.control || other.control {
-            continue;
-        }
-        let (own, own_name) = parent(frozen.path(document));
-        let (theirs, their_name) = parent(frozen.path(other));
+    for document in documents {
+        let Some(partner) = document.partner else { continue };
+        let (own, own_name) = parent(document.path);
+        let (theirs, their_name) = parent(partner.path);
         // A folder is no pair with itself.
-        if (document.root, own) == (other.root, theirs) {
+        if (document.root, own) == (partner.root, theirs) {
             continue;
         }
-        let swap = (document.root, own) > (other.root, theirs);
+        let swap = (document.root, own) > (partner.root, theirs);
         let side = usize::from(swap);
         let key = match swap {
-            false => ([document.root, other.root], [own, theirs]),
-            true => ([other.root, document.root], [theirs, own]),
+            false => ([document.root, partner.root], [own, theirs]),
+            true => ([partner.root, document.root], [theirs, own]),
         };
         let sums = sums.entry(key).or_default();
         sums.documents[side] += 1;
         sums.shared_bytes[side] += partner.shared_bytes;
-        if partner.relation.is_none() {
+        if partner.is_copy {
             sums.copies[side] += 1;
             sums.copies_in_place[side] += u64::from(own_name == their_name);
         }
@@ -386,12 +402,11 @@ struct Totals<'a> {
 }
 
 impl<'a> Totals<'a> {
-    fn of(frozen: &'a FrozenSet) -> Totals<'a> {
+    fn of(documents: impl Iterator<Item = FolderDocument<'a>>) -> Totals<'a> {
         let mut direct: HashMap<(u16, &[u8]), (u64, u64)> = HashMap::new();
-        for document in frozen.documents.iter().filter(|document| !document.control) {
-            let size_bytes = frozen.contents[document.content.0 as usize].size_bytes;
-            let own = direct.entry((document.root, parent(frozen.path(document)).0)).or_default();
-            *own = (own.0 + 1, own.1 + size_bytes);
+        for document in documents {
+            let own = direct.entry((document.root, parent(document.path).0)).or_default();
+            *own = (own.0 + 1, own.1 + document.size_bytes);
         }
         let mut below: HashMap<(u16, &[u8]), (u64, u64)> = HashMap::with_capacity(direct.len());
         for ((root, folder), (documents, bytes)) in direct {

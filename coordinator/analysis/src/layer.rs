@@ -10,7 +10,7 @@
 use std::path::Path;
 
 use cognate_fingerprint::Verification;
-use cognate_proto::options::Engine;
+use cognate_proto::options::{Engine, ScanView};
 use cognate_similarity::frame::FrameRow;
 use cognate_similarity::{Analysis, Clustering, Link, RunShards};
 use cognate_storage::store::{LayerRow, ScanRow, ScanStep};
@@ -225,7 +225,10 @@ impl<'a> LayerSteps<'a> {
         let follow = |outside: &[OutsideLink]| -> Result<(AlignmentFindings, LinkFindings), Error> {
             let aligned = self.align(&subject, &links, outside, &measures)?;
             let (analysis, links, measures) = (&analysis, &links, &measures);
-            let evidence = LinkEvidence { analysis, links, outside, measures, alignment: &aligned.alignment };
+            // Beside bytes, the layer of text speaks for office files, PDF, mail and web pages, and has the text of others too.
+            let by_document = self.number > 0 && spec.options.view == ScanView::Both;
+            let alignment = &aligned.alignment;
+            let evidence = LinkEvidence { analysis, links, outside, measures, alignment, by_document };
             let findings = LinkFindings::of(&subject, &evidence, spec.threads)?;
             Ok((aligned, findings))
         };

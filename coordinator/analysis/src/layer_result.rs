@@ -3,6 +3,7 @@
 use crate::findings::Findings;
 use crate::fine::{ExactFigures, FineFigures};
 use crate::freeze::FrozenSet;
+use crate::undecided::Undecided;
 
 /// The frozen documents of one layer, and the findings about them.
 pub(crate) struct LayerResult {
@@ -12,4 +13,11 @@ pub(crate) struct LayerResult {
     pub(crate) fine: Option<FineFigures>,
     /// The pairs that sites measured exactly, if the method has chunks.
     pub(crate) exact: Option<ExactFigures>,
+}
+
+impl LayerResult {
+    /// The reason why it is not decided that a content has nothing in common with others. Only fine chunks decide it.
+    pub(crate) fn undecided(&self, content: usize) -> Option<Undecided> {
+        self.fine.as_ref().map_or(Some(Undecided::NotMeasured), |fine| fine.undecided[content])
+    }
 }

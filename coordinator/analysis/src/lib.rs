@@ -30,6 +30,7 @@ mod folders;
 mod freeze;
 mod histogram;
 mod kinds;
+mod label_reach;
 mod layer;
 mod layer_result;
 mod link_figures;
@@ -52,6 +53,7 @@ pub mod suggest;
 #[cfg(test)]
 mod test_support;
 mod threads;
+mod undecided;
 mod verify;
 mod versions;
 

@@ -18,6 +18,7 @@ use rusqlite::Connection;
 use self::apart::write_tables;
 use self::clusters::ClusterOrder;
 pub(crate) use self::clusters::cluster_name;
+use self::decision::Decisions;
 use self::document_rows::DocumentRows;
 use self::group::Places;
 use self::sets::Sets;
@@ -32,11 +33,13 @@ use cognate_storage::store::ScanRow;
 mod apart;
 mod changes;
 mod clusters;
+mod decision;
 mod document_rows;
 mod documents;
 mod evidence;
 mod frames;
 mod group;
+mod in_common;
 mod names;
 mod overlap;
 mod packed_sets;
@@ -168,6 +171,7 @@ struct Writer {
 /// Documents, identical sets and clusters, numbered in the order of their rows: rows of several tables refer to these numbers.
 struct Rows<'a> {
     documents: DocumentRows<'a>,
+    decisions: Decisions,
     sets: Sets,
     /// Those of each layer.
     clusters: Vec<ClusterOrder<'a>>,
@@ -213,7 +217,7 @@ impl Writer {
     fn write_documents(&self, publication: &Publication<'_>, rows: &Rows<'_>) -> rusqlite::Result<()> {
         self.connection.execute_batch("BEGIN")?;
         self.connection.execute_batch(&Tables::Documents.tables())?;
-        self.documents(publication, &rows.documents, &rows.sets)?;
+        self.documents(publication, &rows.documents, &rows.decisions)?;
         for part in parts(publication.layers, &rows.clusters) {
             self.contents(&part, &rows.documents, &rows.sets)?;
         }
@@ -223,7 +227,7 @@ impl Writer {
 
     /// Writes all other tables.
     fn write_others(&self, publication: &Publication<'_>, rows: &Rows<'_>) -> rusqlite::Result<()> {
-        let Rows { documents, sets, clusters } = rows;
+        let Rows { documents, decisions, sets, clusters } = rows;
         self.connection.execute_batch("BEGIN")?;
         self.connection.execute_batch(&Tables::Others.tables())?;
         let places = Places::of(publication);
@@ -235,14 +239,14 @@ impl Writer {
         self.alignment(publication.alignment(), &documents.matched)?;
         self.unread(publication)?;
         evidence::write(&self.connection, publication, documents)?;
-        let (mut folders_before, mut frames_before) = (0, 0);
+        self.insert()?.add_all(in_common::overlap(publication, documents, decisions))?;
+        self.insert()?.add_all(in_common::only_here(publication, documents, decisions))?;
+        self.folders(publication, documents, decisions)?;
+        let mut frames_before = 0;
         for part in parts(publication.layers, clusters) {
             self.clusters(publication, &part, &places)?;
-            self.folders(&part, folders_before)?;
             frames_before += self.frames(&part, frames_before)?;
-            self.overlap(&part)?;
             self.histogram(part.number, &part.layer.findings.of_links.histogram)?;
-            folders_before += part.layer.findings.of_links.folders.len();
         }
         self.connection.execute_batch("COMMIT")?;
         self.connection.execute_batch(Tables::Others.indexes())

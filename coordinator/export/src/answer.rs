@@ -3,11 +3,11 @@
 
 use cognate_proto::path::printable;
 use cognate_result::report::{
-    AlignmentRow, ChangesRow, FolderPlace, OverlapSection, Ratio, Report, SampledOverlap, ScanSection, SiteSection,
+    AlignmentRow, ChangesRow, FolderPlace, OverlapSection, Ratio, Report, SampledOverlap, ScanSection,
 };
 
 use crate::human::{bytes, count, percent};
-use crate::overlap::total;
+use crate::overlap::{Direction, compared, directions};
 
 /// Sides that are named in sentences; of more, the table of all by all says it.
 const SIDES_MAX: usize = 3;
@@ -18,7 +18,7 @@ const SIDES_MAX: usize = 3;
 /// Fails if it cannot be read.
 pub fn of(report: &Report) -> crate::Result<Vec<String>> {
     let scan = report.scan()?;
-    let mut all = sentences(&scan, &report.sites()?, &report.overlap()?, &report.changes()?);
+    let mut all = sentences(&scan, &report.overlap()?, &report.changes()?);
     if scan.estimates.is_empty() {
         let aligned = report.alignment_rows()?;
         all.extend(moved_folders(&aligned, aligned.len() as u64));
@@ -94,12 +94,7 @@ pub fn moved_folders(rows: &[AlignmentRow], all: u64) -> Option<String> {
 }
 
 /// The same from rows that were read already.
-pub fn sentences(
-    scan: &ScanSection,
-    sites: &[SiteSection],
-    overlap: &[OverlapSection],
-    changes: &[ChangesRow],
-) -> Vec<String> {
+pub fn sentences(scan: &ScanSection, overlap: &[OverlapSection], changes: &[ChangesRow]) -> Vec<String> {
     if !scan.estimates.is_empty() {
         // What the sample itself has in common is no answer.
         return estimates(scan);
@@ -108,44 +103,42 @@ pub fn sentences(
     let level = if has_parties { "party" } else { "site" };
     let rows: Vec<&OverlapSection> = overlap.iter().filter(|row| row.level == level).collect();
     let mut sentences = Vec::new();
-    if rows.len() <= SIDES_MAX * (1 + usize::from(scan.layers.is_some())) {
-        sentences.extend(rows.iter().flat_map(|row| both_ways(scan, sites, row)));
+    if rows.len() <= SIDES_MAX {
+        sentences.extend(rows.iter().flat_map(|row| both_ways(row)));
+        sentences.extend(compared(scan).filter(|_| !rows.is_empty()).map(|unit| format!("These are {unit}.")));
     }
     sentences.extend(changes.iter().map(change));
+    sentences.extend(crate::undecided::not_measured(scan).map(str::to_owned));
     sentences
 }
 
-fn both_ways(scan: &ScanSection, sites: &[SiteSection], row: &OverlapSection) -> Vec<String> {
-    let under = match (row.view.as_deref(), sites.iter().any(|site| site.text_documents.is_some())) {
-        (None, _) => "",
-        (Some("text"), true) => " by the text of office files, PDF and mail",
-        (Some("text"), false) => " by their text",
-        (Some(_), true) => " by their bytes, not counting office files, PDF and mail",
-        (Some(_), false) => " by their bytes",
-    };
-    let direction = |of: &str, at: &str, shared: u64| {
-        let (_, all) = total(sites, row, of, &scan.view);
-        (all > 0).then(|| {
-            let share = percent(shared, all);
-            format!("{share} of {of} ({} of {}) is also at {at}{under}.", bytes(shared), bytes(all))
+fn both_ways(row: &OverlapSection) -> Vec<String> {
+    let sentence = |Direction { of, at, common }: &Direction<'_>| {
+        (common.bytes_total > 0).then(|| {
+            let share = percent(common.bytes, common.bytes_total);
+            format!("{share} of {of} ({} of {}) is also at {at}.", bytes(common.bytes), bytes(common.bytes_total))
         })
     };
     // The second typed is the newer one more often than not: what of it was there before is asked first.
-    let b = direction(&row.b, &row.a, row.shared_bytes_b);
-    b.into_iter().chain(direction(&row.a, &row.b, row.shared_bytes_a)).collect()
+    directions(row).iter().rev().filter_map(sentence).collect()
 }
 
 fn change(row: &ChangesRow) -> String {
     let here = format!("{}/{}", row.from_site, row.from_repository);
     let there = format!("{}/{}", row.to_site, row.to_repository);
+    let all = row.counts().iter().sum();
     let standard_text = match row.standard_text {
         0 => String::new(),
         documents => format!(" {} share nothing but standard text with it,", count(documents)),
     };
+    let open = match row.not_decided {
+        0 => String::new(),
+        open => format!(" Of {} it is not decided: nothing was found, and not all was measured.", count(open)),
+    };
     format!(
         "Of the {} documents of {here}, {} are the same at {there}, {} are changed there, {} are elsewhere there,{standard_text} and {} \
-         are only in {here}.",
-        count(row.counts().iter().sum()),
+         are only in {here}.{open}",
+        count(all),
         count(row.same),
         count(row.changed),
         count(row.moved),
@@ -188,6 +181,7 @@ mod tests {
             from_repository: "kb".to_owned(),
             from_site: "new".to_owned(),
             moved: 1000,
+            not_decided: 0,
             only: 697,
             same: 3,
             standard_text: 0,

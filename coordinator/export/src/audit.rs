@@ -14,7 +14,7 @@ use cognate_result::report::{
 use serde::Serialize;
 
 use crate::Result;
-use crate::overlap::total;
+use crate::overlap::directions;
 
 /// The name of the document's schema.
 const SCHEMA: &str = "cognate.audit/1";
@@ -112,17 +112,21 @@ struct Side {
     controls: u64,
     /// Of no use to any other side's: neither identical nor linked to a document of another.
     only_here_documents: u64,
+    /// Of what was compared, like the next ones.
     only_here_bytes: u64,
+    /// Of which it is not decided whether another side has anything of them.
+    undecided_documents: u64,
+    undecided_bytes: u64,
+    compared_bytes: u64,
 }
 
 /// The overlap of two sides, seen from both.
 #[derive(Serialize, Debug)]
 struct Overlap {
-    view: Option<String>,
     directions: [Direction; 2],
 }
 
-/// The part of one side that the other has.
+/// The part of one side that the other has. Bytes are those of what was compared.
 #[derive(Serialize, Debug)]
 struct Direction {
     of: String,
@@ -135,6 +139,23 @@ struct Direction {
     shared_once_bytes: u64,
     template_bytes: u64,
     bytes_total: u64,
+}
+
+impl Direction {
+    fn of(direction: &crate::overlap::Direction<'_>) -> Direction {
+        let common = &direction.common;
+        Direction {
+            of: direction.of.to_owned(),
+            at: direction.at.to_owned(),
+            documents: common.documents,
+            documents_total: common.documents_total,
+            contents: common.contents,
+            shared_bytes: common.bytes,
+            shared_once_bytes: common.once_bytes,
+            template_bytes: common.template_bytes,
+            bytes_total: common.bytes_total,
+        }
+    }
 }
 
 /// The shortest shared runs that would have been found in a repository's documents.
@@ -188,14 +209,14 @@ impl Audit {
         scan.digest = Some(input.digest);
         let sites = report.sites()?;
         let level = report.side()?;
-        let only_here = report.only_here()?;
+        let (only_here, overlap) = (report.only_here()?, overlap(report, &level)?);
         let mut audit = Audit {
             schema: SCHEMA,
             statement: Vec::new(),
             made: input.made,
             asked: input.asked,
-            sides: sides(&level, &sites, &controls, &only_here, &input.party_names),
-            overlap: overlap(report, &level, &sites)?,
+            sides: sides(&level, &sites, &controls, &only_here, &overlap, &input.party_names),
+            overlap,
             level,
             scan,
             folders,
@@ -222,9 +243,6 @@ impl Audit {
     /// Text is what people read and write: it comes before bytes in every list.
     fn put_text_first(&mut self) {
         let is_bytes = |view: &Option<String>| view.as_deref() == Some("raw");
-        self.overlap.sort_by_key(|row| is_bytes(&row.view));
-        self.folders.sort_by_key(|row| is_bytes(&row.view));
-        self.only_here.sort_by_key(|row| is_bytes(&row.view));
         self.run_lengths.sort_by_key(|row| row.view == "raw");
         self.evidence.sort_by_key(|row| is_bytes(&row.view));
     }
@@ -274,19 +292,17 @@ fn sides(
     sites: &[SiteSection],
     controls: &[ControlRow],
     only_here: &[OnlyHereRow],
+    overlap: &[Overlap],
     party_names: &BTreeMap<String, String>,
 ) -> Vec<Side> {
     let mut names: Vec<&str> = sites.iter().map(|site| side_of(level, site)).collect();
     let mut known = HashSet::new();
     names.retain(|name| known.insert(*name));
-    // A scan over both views has a row of a document under each; this sum takes those of bytes.
-    let counts_once = sites.iter().any(|site| site.text_documents.is_some());
-    let first_view = only_here.first().and_then(|row| row.view.clone());
     let side = |name: &str| {
         let own = || sites.iter().filter(|site| side_of(level, site) == name);
         let alone = || {
             let is_own = |row: &&OnlyHereRow| if level == "party" { row.party == name } else { row.site == name };
-            only_here.iter().filter(is_own).filter(|row| counts_once || row.view == first_view)
+            only_here.iter().filter(is_own)
         };
         Side {
             name: name.to_owned(),
@@ -297,48 +313,19 @@ fn sides(
             controls: controls.iter().filter(|control| control.side == name).count() as u64,
             only_here_documents: alone().map(|row| row.documents).sum(),
             only_here_bytes: alone().map(|row| row.bytes).sum(),
+            undecided_documents: alone().map(|row| row.undecided_documents).sum(),
+            undecided_bytes: alone().map(|row| row.undecided_bytes).sum(),
+            compared_bytes: overlap
+                .iter()
+                .flat_map(|row| &row.directions)
+                .find(|side| side.of == name)
+                .map_or(0, |side| side.bytes_total),
         }
     };
     names.into_iter().map(side).collect()
 }
 
-fn overlap(report: &Report, level: &str, sites: &[SiteSection]) -> Result<Vec<Overlap>> {
-    let all = report.overlap()?.into_iter().zip(report.overlap_once()?);
-    let view = report.scan()?.view;
-    let both = all.filter(|(row, _)| row.level == level).map(|(row, once)| {
-        let direction = |of: &str, at: &str| {
-            let (documents_total, bytes_total) = total(sites, &row, of, &view);
-            Direction {
-                of: of.to_owned(),
-                at: at.to_owned(),
-                documents: 0,
-                documents_total,
-                contents: 0,
-                shared_bytes: 0,
-                shared_once_bytes: 0,
-                template_bytes: 0,
-                bytes_total,
-            }
-        };
-        let directions = [
-            Direction {
-                documents: row.documents_a,
-                contents: once.contents_a,
-                shared_bytes: row.shared_bytes_a,
-                shared_once_bytes: once.shared_bytes_a,
-                template_bytes: row.template_bytes_a,
-                ..direction(&row.a, &row.b)
-            },
-            Direction {
-                documents: row.documents_b,
-                contents: once.contents_b,
-                shared_bytes: row.shared_bytes_b,
-                shared_once_bytes: once.shared_bytes_b,
-                template_bytes: row.template_bytes_b,
-                ..direction(&row.b, &row.a)
-            },
-        ];
-        Overlap { view: row.view.clone(), directions }
-    });
-    Ok(both.collect())
+fn overlap(report: &Report, level: &str) -> Result<Vec<Overlap>> {
+    let rows = report.overlap()?.into_iter().filter(|row| row.level == level);
+    Ok(rows.map(|row| Overlap { directions: directions(&row).each_ref().map(Direction::of) }).collect())
 }

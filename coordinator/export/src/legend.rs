@@ -1,16 +1,20 @@
 //! The words of reports, each defined once. Text, page and workbook end with the ones that they use.
 
 /// The words of the summary of two repositories, in the order of its columns.
-pub const CHANGES: [(&str, &str); 5] = [
+pub const CHANGES: [(&str, &str); 6] = [
     ("same", "equal content at the same place: under the same path, or in folders that are compared with each other"),
     ("changed", "other content at the same place"),
     ("moved", "a copy or a relative at another place"),
     ("standard text", "shares standard text with documents of the other, and nothing else"),
+    (
+        "not decided",
+        "nothing was found at the other, and something that could have shown the contrary was not measured",
+    ),
     ("only", "nothing identical or linked at the other"),
 ];
 
 /// The statuses of documents, in the order of their columns.
-pub const STATUSES: [(&str, &str); 8] = [
+pub const STATUSES: [(&str, &str); 9] = [
     ("identical", "another document has the same content"),
     ("near", "it and another have at least 80 % of each other"),
     ("contains", "it has at least 80 % of another"),
@@ -19,6 +23,10 @@ pub const STATUSES: [(&str, &str); 8] = [
     (
         "standard_text",
         "shares nothing but standard text: what many otherwise unlike documents have, such as general terms",
+    ),
+    (
+        "undecided",
+        "nothing was found, and something that could have shown the contrary was cut, refused, not read or not measured",
     ),
     ("unique", "nothing identical or linked anywhere"),
     ("excluded", "nothing in it to compare"),

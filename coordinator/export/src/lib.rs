@@ -35,6 +35,7 @@ pub mod show;
 pub mod table;
 mod text;
 mod tree;
+mod undecided;
 pub mod xlsx;
 
 pub use error::{Error, Result};

@@ -6,7 +6,7 @@ use crate::grid::Kind::{Bytes, Count, Share, Text, Time};
 use crate::grid::{Cell, Column, column, hidden};
 
 /// The columns of a list of documents.
-pub const DOCUMENTS: [Column; 20] = [
+pub const DOCUMENTS: [Column; 22] = [
     column("status", "Status", Text, 12),
     column("site", "Site", Text, 12),
     column("repository", "Repository", Text, 12),
@@ -27,6 +27,8 @@ pub const DOCUMENTS: [Column; 20] = [
     column("share", "% in common", Share, 10),
     column("recognised", "Recognised text", Text, 16),
     column("outside_share", "% without standard text", Share, 12),
+    column("elsewhere", "Elsewhere", Text, 12),
+    column("undecided", "Not decided because", Text, 20),
 ];
 
 /// A document with its status.
@@ -53,11 +55,13 @@ pub fn document(document: &DocumentSection) -> Vec<Cell> {
         Cell::share(partner.and_then(|partner| partner.share)),
         Cell::yes(document.recognised.is_some()),
         Cell::share(partner.and_then(|partner| partner.outside_share)),
+        document.elsewhere.clone().into(),
+        document.undecided.clone().into(),
     ]
 }
 
 /// The columns of pairs of folders.
-pub const FOLDERS: [Column; 18] = [
+pub const FOLDERS: [Column; 17] = [
     column("relation", "A to B", Text, 11),
     column("site_a", "Site A", Text, 12),
     column("repository_a", "Repository A", Text, 12),
@@ -75,7 +79,6 @@ pub const FOLDERS: [Column; 18] = [
     column("share_a", "Share of A", Share, 11),
     column("shared_bytes_b", "Bytes of B at A", Bytes, 16),
     column("share_b", "Share of B", Share, 11),
-    column("view", "View", Text, 7),
 ];
 
 /// A pair of folders.
@@ -99,7 +102,6 @@ pub fn folder(pair: &FolderSection) -> Vec<Cell> {
         Cell::share(pair.share_a),
         pair.shared_bytes_b.into(),
         Cell::share(pair.share_b),
-        pair.view.as_deref().into(),
     ]
 }
 

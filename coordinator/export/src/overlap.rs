@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use cognate_result::report::{OverlapSection, Ratio, Report, SelectionSection, SiteSection};
+use cognate_result::report::{OverlapSection, Ratio, Report, STATUSES, ScanSection, SelectionSection, SiteSection};
 
 /// The overlap of one with another.
 #[derive(Clone, Copy, Debug)]
@@ -11,9 +11,13 @@ pub struct InCommon {
     pub documents: u64,
     /// All documents of the first.
     pub documents_total: u64,
+    /// Contents of the first that are identical or linked to one of the second, each once.
+    pub contents: u64,
     /// Bytes of the first that are also at the second.
     pub bytes: u64,
-    /// All bytes of the first.
+    /// Of these, each content once.
+    pub once_bytes: u64,
+    /// All bytes of the first that were compared.
     pub bytes_total: u64,
     /// Bytes of templates of the first that are also at the second.
     pub template_bytes: u64,
@@ -26,14 +30,10 @@ impl InCommon {
     }
 }
 
-/// One table: of a view, of sites or of parties.
+/// One table: of sites or of parties.
 pub struct Matrix {
-    /// The view, if the report has two.
-    pub view: Option<String>,
     /// `site` or `party`.
     pub level: String,
-    /// True if each document counts under one view alone.
-    counts_once: bool,
     /// The sites or parties.
     pub names: Vec<String>,
     cells: BTreeMap<(String, String), InCommon>,
@@ -42,43 +42,25 @@ pub struct Matrix {
 impl Matrix {
     /// All tables of a report, in its order.
     pub(crate) fn of(report: &Report) -> crate::Result<Vec<Matrix>> {
-        Ok(Matrix::of_rows(&report.overlap()?, &report.sites()?, &report.scan()?.view))
+        Ok(Matrix::of_rows(&report.overlap()?))
     }
 
-    /// The tables of rows, with the sites and the view of their scan.
-    pub fn of_rows(rows: &[OverlapSection], sites: &[SiteSection], view: &str) -> Vec<Matrix> {
+    /// The tables of rows.
+    pub fn of_rows(rows: &[OverlapSection]) -> Vec<Matrix> {
         let mut tables: Vec<Matrix> = Vec::new();
-        let counts_once = sites.iter().any(|site| site.text_documents.is_some());
         for row in rows {
-            let total = |name: &str| total(sites, row, name, view);
-            let is_next = |table: &Matrix| table.view != row.view || table.level != row.level;
-            if tables.last().is_none_or(is_next) {
-                let (view, level) = (row.view.clone(), row.level.clone());
-                tables.push(Matrix { view, level, counts_once, names: Vec::new(), cells: BTreeMap::new() });
+            if tables.last().is_none_or(|table| table.level != row.level) {
+                tables.push(Matrix { level: row.level.clone(), names: Vec::new(), cells: BTreeMap::new() });
             }
-            let (all_a, all_b) = (total(&row.a), total(&row.b));
-            let of_a = InCommon {
-                documents: row.documents_a,
-                documents_total: all_a.0,
-                bytes: row.shared_bytes_a,
-                bytes_total: all_a.1,
-                template_bytes: row.template_bytes_a,
-            };
-            let of_b = InCommon {
-                documents: row.documents_b,
-                documents_total: all_b.0,
-                bytes: row.shared_bytes_b,
-                bytes_total: all_b.1,
-                template_bytes: row.template_bytes_b,
-            };
             if let Some(table) = tables.last_mut() {
                 for name in [&row.a, &row.b] {
                     if !table.names.contains(name) {
                         table.names.push(name.clone());
                     }
                 }
-                table.cells.insert((row.a.clone(), row.b.clone()), of_a);
-                table.cells.insert((row.b.clone(), row.a.clone()), of_b);
+                let [a, b] = directions(row);
+                table.cells.insert((row.a.clone(), row.b.clone()), a.common);
+                table.cells.insert((row.b.clone(), row.a.clone()), b.common);
             }
         }
         tables
@@ -90,35 +72,50 @@ impl Matrix {
     }
 
     /// The subject of the table.
-    pub(crate) fn title(&self) -> String {
-        let whose = if self.level == "party" { "party × party" } else { "site × site" };
-        self.subject().map_or(whose.to_owned(), |subject| format!("{whose}, of {subject}"))
-    }
-
-    /// The subject of the table, if the report has two views.
-    pub fn subject(&self) -> Option<&'static str> {
-        Some(match (self.view.as_deref()?, self.counts_once) {
-            ("text", true) => "text in office files",
-            ("text", false) => "text",
-            (_, true) => "other files",
-            (_, false) => "bytes",
-        })
+    pub(crate) fn title(&self) -> &'static str {
+        if self.level == "party" { "party × party" } else { "site × site" }
     }
 }
 
-/// The documents and bytes, or bytes of text, that a site or party of a row has to compare; the view is that of the scan.
-pub(crate) fn total(sites: &[SiteSection], row: &OverlapSection, name: &str, view: &str) -> (u64, u64) {
-    let is_text = row.view.as_deref().unwrap_or(view) == "text";
-    let mine = sites.iter().filter(|site| if row.level == "site" { site.site == name } else { site.party == name });
-    mine.fold((0, 0), |(documents, bytes), site| {
-        let (own_documents, own_bytes) = site.compared(is_text);
-        (documents + own_documents, bytes + own_bytes)
+/// The part of one site or party that another has.
+pub(crate) struct Direction<'a> {
+    pub(crate) of: &'a str,
+    pub(crate) at: &'a str,
+    pub(crate) common: InCommon,
+}
+
+/// A row of the overlap, from both ends.
+pub(crate) fn directions(row: &OverlapSection) -> [Direction<'_>; 2] {
+    let of_a = InCommon {
+        documents: row.documents_a,
+        documents_total: row.documents_total_a,
+        contents: row.contents_a,
+        bytes: row.shared_bytes_a,
+        once_bytes: row.shared_once_bytes_a,
+        bytes_total: row.bytes_total_a,
+        template_bytes: row.template_bytes_a,
+    };
+    let of_b = InCommon {
+        documents: row.documents_b,
+        documents_total: row.documents_total_b,
+        contents: row.contents_b,
+        bytes: row.shared_bytes_b,
+        once_bytes: row.shared_once_bytes_b,
+        bytes_total: row.bytes_total_b,
+        template_bytes: row.template_bytes_b,
+    };
+    [Direction { of: &row.a, at: &row.b, common: of_a }, Direction { of: &row.b, at: &row.a, common: of_b }]
+}
+
+/// The unit of bytes of what was compared, where a scan compares the text of some documents; nothing where it compares one view.
+pub fn compared(scan: &ScanSection) -> Option<&'static str> {
+    scan.layers.as_ref().map(|_| match scan.view.as_str() {
+        "auto" => "bytes of what was compared: of office files, PDF and mail their text, of all others their bytes",
+        _ => {
+            "bytes of what was compared: of office files, PDF, mail and web pages their text, of all others their bytes"
+        }
     })
 }
-
-/// The statuses in the order in which they are listed.
-pub(crate) const STATUSES: [&str; 8] =
-    ["identical", "near", "contains", "contained", "shares", "standard_text", "unique", "excluded"];
 
 /// The documents of all sites by status.
 pub(crate) fn by_status(sites: &[SiteSection]) -> Vec<(&'static str, u64)> {

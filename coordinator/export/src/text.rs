@@ -7,12 +7,13 @@ mod places;
 mod sets;
 mod views;
 
-use std::collections::HashMap;
 use std::io::Write;
 
 use crate::Error;
 use cognate_proto::path::printable;
-use cognate_result::report::{FineRepository, FolderPlace, FolderSection, Report, ScanSection, SiteSection};
+use cognate_result::report::{
+    ChangesRow, Elsewhere, FineRepository, FolderPlace, FolderSection, Report, ScanSection, SiteSection,
+};
 
 use self::places::{Change, Places};
 use self::sets::{write_clusters, write_identical};
@@ -23,8 +24,9 @@ use crate::expected::expected_error;
 use crate::frames::frames;
 use crate::human::{self, bytes, count, percent};
 use crate::legend;
-use crate::overlap::{selected, total};
+use crate::overlap::{Direction, compared, directions, selected};
 use crate::recognised;
+use crate::undecided::not_measured;
 
 /// Writes the report, with at most `limit` rows a list; 0: all. Tables fit in `columns`.
 pub(super) fn write(report: &Report, limit: usize, columns: Option<usize>, out: &mut impl Write) -> crate::Result<()> {
@@ -102,7 +104,7 @@ fn write_answer(report: &Report, words: &Words, sites: &[SiteSection], out: &mut
         row
     });
     writeln!(out, "{}\n", words.table(&headings, rows))?;
-    write_in_common(report, words, sites, &scan, out)?;
+    write_in_common(report, words, &scan, out)?;
     if sites.len() == 2
         && scan.estimates.is_empty()
         && let aligned = report.alignment_rows()?
@@ -160,41 +162,33 @@ fn write_answer(report: &Report, words: &Words, sites: &[SiteSection], out: &mut
 }
 
 /// The share of each side that is also at the other. A party with one site has the figures of this site, which are told once.
-fn write_in_common(
-    report: &Report,
-    words: &Words,
-    sites: &[SiteSection],
-    scan: &ScanSection,
-    out: &mut impl Write,
-) -> crate::Result<()> {
+fn write_in_common(report: &Report, words: &Words, scan: &ScanSection, out: &mut impl Write) -> crate::Result<()> {
     let mut lines = Vec::new();
-    for row in report.overlap()? {
-        let size = words.size(row.view.as_deref());
-        for (from, to, documents, shared) in [
-            (&row.a, &row.b, row.documents_a, row.shared_bytes_a),
-            (&row.b, &row.a, row.documents_b, row.shared_bytes_b),
-        ] {
-            let (all_documents, all_bytes) = total(sites, &row, from, &scan.view);
-            // Two sites without a text have nothing to share of it.
-            if all_documents == 0 {
-                continue;
-            }
-            let line = format!(
-                "In common     {} of {from} ({} of {}{}) is also at {to}; {} of its {} {} {} a copy or a relative there",
-                percent(shared, all_bytes),
-                bytes(shared),
-                bytes(all_bytes),
-                size.what,
-                count(documents),
-                count(all_documents),
-                words.documents,
-                if documents == 1 { "has" } else { "have" },
-            );
-            if !lines.contains(&line) {
-                lines.push(line);
-            }
+    let all = report.overlap()?;
+    let unit = if compared(scan).is_some() { " of what was compared" } else { words.sizes[0].what };
+    for Direction { of, at, common } in all.iter().flat_map(directions) {
+        // Two sites without a text have nothing to share of it.
+        if common.documents_total == 0 {
+            continue;
+        }
+        let line = format!(
+            "In common     {} of {of} ({} of {}{unit}) is also at {at}; {} of its {} {} {} a copy or a relative there",
+            percent(common.bytes, common.bytes_total),
+            bytes(common.bytes),
+            bytes(common.bytes_total),
+            count(common.documents),
+            count(common.documents_total),
+            words.documents,
+            if common.documents == 1 { "has" } else { "have" },
+        );
+        if !lines.contains(&line) {
+            lines.push(line);
         }
     }
+    if !lines.is_empty() {
+        lines.extend(compared(scan).map(|unit| format!("              {unit}")));
+    }
+    lines.extend(not_measured(scan).map(|sentence| format!("Not decided   {sentence}")));
     Ok(lines.iter().try_for_each(|line| writeln!(out, "{line}"))?)
 }
 
@@ -293,7 +287,8 @@ fn write_templates(report: &Report, scan: &ScanSection, out: &mut impl Write) ->
     Ok(())
 }
 
-/// The statuses of the folders of two sites: same, changed, moved, standard text at either, only at the first, only at the second.
+/// The statuses of the folders of two sites: same, changed, moved, standard text at either, not decided at either, only at the first, only at
+/// the second.
 fn write_places(
     report: &Report,
     places: &Places,
@@ -311,25 +306,29 @@ fn write_places(
     writeln!(out, "\n{folders}: changes from {a} to {b}, in {}\n", words.documents)?;
     write_alignment(report, [a, b], limit, out)?;
     let changes = report.changes()?;
-    // Seldom does any document share standard text alone.
-    let has_standard_text = changes.iter().any(|row| row.standard_text > 0);
-    let standard_text = Some(" STANDARD TEXT").filter(|_| has_standard_text);
-    let headings: Vec<&str> =
-        [folder, " SAME", " CHANGED", " MOVED"].into_iter().chain(standard_text).chain([&*only_a, &*only_b]).collect();
-    let cells = |folder: String, counts: [u64; 6]| -> Vec<String> {
-        let shown = (0..).zip(counts).filter(|(place, _)| *place != 3 || has_standard_text);
-        std::iter::once(folder).chain(shown.map(|(_, documents)| count(documents))).collect()
+    // Seldom does any document share standard text alone, or is not decided.
+    let has = |documents: fn(&ChangesRow) -> u64| changes.iter().any(|row| documents(row) > 0);
+    let [has_standard_text, is_open] = [has(|row| row.standard_text), has(|row| row.not_decided)];
+    let mut headings = vec![folder, " SAME", " CHANGED", " MOVED"];
+    headings.extend(has_standard_text.then_some(" STANDARD TEXT"));
+    headings.extend(is_open.then_some(" NOT DECIDED"));
+    headings.extend([&*only_a, &*only_b]);
+    let cells = |folder: String, counts: [u64; 7]| -> Vec<String> {
+        let is_shown = |place: usize| (place != 3 || has_standard_text) && (place != 4 || is_open);
+        let counts = (0..).zip(counts).filter(|(place, _)| is_shown(*place));
+        std::iter::once(folder).chain(counts.map(|(_, documents)| count(documents))).collect()
     };
     let mut rows: Vec<Vec<String>> = rows
         .into_iter()
         .map(|row| {
-            let places::Sums { same, changed, moved, standard_text, only } = row.sums;
-            cells(shorten(words.folder(&row.folder)), [same, changed, moved, standard_text, only[0], only[1]])
+            let places::Sums { same, changed, moved, standard_text, open, only: [a, b] } = row.sums;
+            cells(shorten(words.folder(&row.folder)), [same, changed, moved, standard_text, open, a, b])
         })
         .collect();
     if let [from_a, from_b] = changes.as_slice() {
-        let standard_text = from_a.standard_text + from_b.standard_text;
-        let all = [from_a.same, from_a.changed, from_a.moved, standard_text, from_a.only, from_b.only];
+        let both = |documents: fn(&ChangesRow) -> u64| documents(from_a) + documents(from_b);
+        let (standard_text, open) = (both(|row| row.standard_text), both(|row| row.not_decided));
+        let all = [from_a.same, from_a.changed, from_a.moved, standard_text, open, from_a.only, from_b.only];
         rows.push(cells("all".to_owned(), all));
     }
     Ok(writeln!(out, "{}", words.table(&headings, rows))?)
@@ -378,9 +377,9 @@ fn write_pairs(
     limit: usize,
     out: &mut impl Write,
 ) -> crate::Result<()> {
-    let (mut list, mut slight, best) = (Cut::new(limit), 0, BestView::of(report)?);
+    let (mut list, mut slight) = (Cut::new(limit), 0);
     report.folders::<Error>(|pair| {
-        if !is_listed(&pair) || !best.is_of(&pair) {
+        if !is_listed(&pair) {
             return Ok(());
         }
         if limit != usize::MAX && has_little(&pair) {
@@ -408,34 +407,6 @@ fn has_little(pair: &FolderSection) -> bool {
         && little(pair.shared_bytes_b, pair.bytes_b)
 }
 
-/// Of two folders that have documents in common under both views, the view that matches more of them.
-#[derive(Default)]
-struct BestView(HashMap<[(String, String); 2], [u64; 2]>);
-
-impl BestView {
-    fn of(report: &Report) -> crate::Result<BestView> {
-        let mut best = BestView::default();
-        if report.views().len() > 1 {
-            report.folders::<Error>(|pair| {
-                let side = usize::from(pair.view.as_deref() == Some("text"));
-                best.0.entry(folders_of(&pair)).or_default()[side] = pair.documents_a + pair.documents_b;
-                Ok(())
-            })?;
-        }
-        Ok(best)
-    }
-
-    fn is_of(&self, pair: &FolderSection) -> bool {
-        self.0.get(&folders_of(pair)).is_none_or(|[of_bytes, of_text]| {
-            if pair.view.as_deref() == Some("text") { of_text > of_bytes } else { of_bytes >= of_text }
-        })
-    }
-}
-
-fn folders_of(pair: &FolderSection) -> [(String, String); 2] {
-    [&pair.a, &pair.b].map(|place| (format!("{}/{}", place.site, place.repository), place.path.clone()))
-}
-
 /// A pair is listed from the site that has documents in it.
 fn folder_row(pair: &FolderSection, words: &Words) -> Vec<String> {
     let place = |place: &FolderPlace| {
@@ -455,7 +426,7 @@ fn folder_row(pair: &FolderSection, words: &Words) -> Vec<String> {
         ("contained", true) | ("contains", false) => "all of it, with others".to_owned(),
         ("contains", true) | ("contained", false) => "all of the other".to_owned(),
         _ => {
-            let what = if words.size(pair.view.as_deref()).is_text() { "text" } else { "bytes" };
+            let what = if words.has_bytes() { "bytes" } else { "text" };
             format!("{} of its {what}", percent(shared_bytes, all_bytes))
         }
     };
@@ -486,20 +457,36 @@ fn write_changes(places: &Places, words: &Words, limit: usize, out: &mut impl Wr
     list.write(words, &format!("MOVED AND CHANGED {documents}"), &[document, " SIZE", " IN COMMON"], out)?;
     for (side, site) in [a, b].into_iter().enumerate() {
         let mut list = Cut::new(limit);
-        for alone in places.only(side) {
+        for alone in places.alone(side, Elsewhere::No) {
             list.push(|| vec![shorten(&shown(&alone.path)) + alone.mark, bytes(alone.size_bytes)]);
         }
         list.write(words, &format!("ONLY IN {}", site.to_uppercase()), &[document, " SIZE"], out)?;
+        let mut list = Cut::new(limit);
+        for open in places.alone(side, Elsewhere::NotDecided) {
+            let why = open.undecided.clone().unwrap_or_default();
+            list.push(|| vec![shorten(&shown(&open.path)) + open.mark, bytes(open.size_bytes), why]);
+        }
+        let title = format!("NOT DECIDED, ONLY IN {} OR NOT", site.to_uppercase());
+        list.write(words, &title, &[document, " SIZE", "WHY"], out)?;
+        let unread = places.unread(1 - side);
+        let mut claimed = places.alone(side, Elsewhere::No).chain(places.alone(side, Elsewhere::NotDecided));
+        if unread > 0 && claimed.next().is_some() {
+            writeln!(out, "  {} could not be read at {}", documents_count(unread), [a, b][1 - side])?;
+        }
     }
     let mut list = Cut::new(limit);
     for (site, side) in [a, b].into_iter().zip(0..) {
-        for change in places.standard_text(side) {
+        for change in places.alone(side, Elsewhere::StandardText) {
             list.push(|| vec![site.to_owned(), shorten(&shown(&change.path)) + change.mark, bytes(change.size_bytes)]);
         }
     }
     let title = format!("{documents} THAT SHARE STANDARD TEXT, and nothing else");
     list.write(words, &title, &["SITE", document, " SIZE"], out)?;
     Ok(())
+}
+
+fn documents_count(documents: u64) -> String {
+    format!("{} {}", count(documents), if documents == 1 { "document" } else { "documents" })
 }
 
 fn write_unread(report: &Report, words: &Words, limit: usize, out: &mut impl Write) -> crate::Result<()> {

@@ -26,6 +26,7 @@ pub(crate) fn walk(report: &Report, row: &ChangesRow, visitor: &mut dyn Visit) -
         moved: row.moved,
         standard_text: row.standard_text,
         only: row.only,
+        not_decided: row.not_decided,
         elsewhere: None,
     };
     if visitor.folder("", &whole)? {

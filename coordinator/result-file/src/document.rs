@@ -3,6 +3,10 @@
 use crate::ratio::Ratio;
 use crate::record::{Word, record};
 
+/// The statuses of documents in the order in which lists have them; `excluded` has a reason in brackets.
+pub const STATUSES: [&str; 9] =
+    ["identical", "near", "contains", "contained", "shares", "standard_text", "undecided", "unique", "excluded"];
+
 record! {
     /// A document under a view that has it, ordered by site, repository and path, then by view. Lists are of the rows that are
     /// `listed`: each document once.
@@ -33,8 +37,6 @@ record! {
         pub partner_in_place: Option<bool>,
         /// The share of it outside of frames that its partner has; none where no frame is part of their link.
         pub partner_outside: Option<Ratio>,
-        /// True if it has no partner, but shares standard text with a document of another repository.
-        pub standard_text: bool,
         /// The number of the view.
         pub layer: usize,
         /// The row of the same document under the other view.
@@ -45,6 +47,13 @@ record! {
         pub layer_status: Option<Word>,
         /// Of a listed row: whether the row `other` has the partner to show.
         pub partner_in_other: bool,
+        /// Whether something of it is at another place: `yes`, `standard text` (and nothing else), `no` (it is only here) or `not decided`; none: it
+        /// has nothing to compare, or there is one repository.
+        pub elsewhere: Option<Word>,
+        /// Of a listed row: the sites, in the order of their names, at which something of it is, as bits.
+        pub at_sites: Option<Vec<u8>>,
+        /// Why it is not decided that it has nothing in common with documents other than those that were found.
+        pub undecided: Option<Word>,
         /// Of a message.
         pub message_id_hash: Option<[u8; 16]>,
         /// Of a listed row: the set of the same message.
@@ -95,6 +104,8 @@ record! {
         pub moved: u64,
         /// That share standard text with documents there, and nothing else.
         pub standard_text: u64,
+        /// With nothing found there, where that is not decided.
+        pub not_decided: u64,
         /// With nothing there.
         pub only_here: u64,
     }

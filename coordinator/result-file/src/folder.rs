@@ -3,7 +3,7 @@
 use crate::record::{Word, record};
 
 record! {
-    /// Two folders that hold documents of each other, by view, those with most bytes first.
+    /// Two folders that hold documents of each other, over all views, those with most bytes first. Bytes are those of what was compared.
     pub struct FolderPair in "folder" {
         /// Its number, from 0.
         pub id: i64 = "PRIMARY KEY",
@@ -33,8 +33,6 @@ record! {
         pub bytes_a: u64,
         /// Bytes of all documents of the second folder.
         pub bytes_b: u64,
-        /// The number of the view.
-        pub layer: usize,
     }
 }
 
@@ -56,17 +54,19 @@ record! {
 
 record! {
     /// Documents that are nowhere else, not even in part (at another party if there are several, else at another site), by the
-    /// folders at the top of repositories.
+    /// folders at the top of repositories; and those of which that is not decided.
     pub struct OnlyHere in "only_here" {
         /// The repository.
         pub root: i64 = "REFERENCES root",
         /// Empty: the repository itself.
         pub folder: Vec<u8>,
-        /// Number of documents.
+        /// Number of documents that are nowhere else.
         pub documents: u64,
-        /// Their bytes.
+        /// Their bytes, of what was compared.
         pub bytes: u64,
-        /// The number of the view.
-        pub layer: usize,
+        /// Number of documents of which it is not decided.
+        pub undecided_documents: u64,
+        /// Their bytes, of what was compared.
+        pub undecided_bytes: u64,
     }
 }

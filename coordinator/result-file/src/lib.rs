@@ -30,12 +30,12 @@ use rusqlite::Connection;
 
 pub use cluster::{Cluster, Family, FamilyMember};
 pub use content::{Content, Message};
-pub use document::{Change, Control, Document, StatusCount, Unread};
+pub use document::{Change, Control, Document, STATUSES, StatusCount, Unread};
 pub use folder::{Alignment, FolderPair, OnlyHere};
 pub use frame::{Frame, FrameCluster, FrameExample, SetAside};
 pub use link::{Link, reversed};
 pub use measure::{ExactPair, ExactSite, FineChunks};
-pub use overlap::{Overlap, OverlapOnce};
+pub use overlap::Overlap;
 pub use packed_set::{Damaged, PackedDocument, PackedSet};
 pub use ratio::{Ratio, ten_thousandths};
 pub use record::{Column, Insert, Record, Word, columns, create_table};
@@ -110,7 +110,6 @@ impl Part {
                 create_table::<Alignment>(),
                 create_table::<FolderPair>(),
                 create_table::<Overlap>(),
-                create_table::<OverlapOnce>(),
                 create_table::<OnlyHere>(),
                 create_table::<Control>(),
                 create_table::<Census>(),

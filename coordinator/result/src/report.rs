@@ -52,7 +52,7 @@ pub use canonical::{ListRow, LongList, json_digest};
 pub use chosen::{Choice, VerdictWanted};
 pub(crate) use clusters::{Member, Parts};
 pub use cognate_analysis::alignment::Alignment;
-pub use cognate_result_file::Ratio;
+pub use cognate_result_file::{Ratio, STATUSES};
 pub use documents::DocumentFilter;
 pub(crate) use documents::share_of;
 pub use evidence::*;

@@ -33,7 +33,7 @@ use cognate_export::legend::{CHANGES, RECOGNISED};
 use cognate_export::recognised;
 use cognate_export::{Format, overlap};
 use cognate_result::browse::{Browse, ClusterFilter, Summary};
-use cognate_result::report::{ChangesRow, SampleSection, SiteSection};
+use cognate_result::report::{ChangesRow, STATUSES, SampleSection, SiteSection};
 use cognate_server::Error;
 use cognate_server::operator::blocking;
 use cognate_storage::store::Store;
@@ -122,6 +122,8 @@ struct Landing {
     /// Sentences on how far reported shares are from the truth.
     expected_error: Vec<String>,
     matrices: Vec<Matrix>,
+    /// The unit of their bytes.
+    unit: &'static str,
     histograms: Vec<pictures::HistogramPicture>,
     is_log: bool,
     /// The full names of parties, by their names.
@@ -190,7 +192,7 @@ async fn landing(person: Person, Path(id): Path<String>, fields: Fields) -> Show
     let samples = blocking(move || Ok(asking.pages.service.review(&asking.operator, id)?.samples)).await?;
     summary.scan.samples = samples.iter().map(SampleSection::of).collect();
     let is_log = fields.is_set("log");
-    let mut answer = sentences(&summary.scan, &summary.sites, &summary.overlap, &summary.changes);
+    let mut answer = sentences(&summary.scan, &summary.overlap, &summary.changes);
     if summary.scan.estimates.is_empty() {
         answer.extend(moved_folders(&summary.aligned, summary.aligned_count));
     }
@@ -209,6 +211,7 @@ async fn landing(person: Person, Path(id): Path<String>, fields: Fields) -> Show
         scanned: recognised::lines(&summary.sites),
         unread: summary.sites.iter().map(|site| site.unreadable).sum(),
         matrices: matrices(&summary),
+        unit: overlap::compared(&summary.scan).unwrap_or("bytes"),
         histograms: summary.histograms.iter().map(|found| pictures::HistogramPicture::of(found, is_log)).collect(),
         is_log,
         exports: Format::OFFERED,
@@ -229,10 +232,6 @@ fn title(sites: &[SiteSection]) -> String {
     }
 }
 
-/// The first status that applies counts.
-const STATUSES: [&str; 8] =
-    ["identical", "near", "contains", "contained", "shares", "standard_text", "unique", "excluded"];
-
 fn statuses(summary: &Summary) -> Vec<StatusPart> {
     let mut before = 0;
     let all = summary.documents.max(1);
@@ -251,7 +250,7 @@ fn statuses(summary: &Summary) -> Vec<StatusPart> {
 }
 
 fn matrices(summary: &Summary) -> Vec<Matrix> {
-    let tables = overlap::Matrix::of_rows(&summary.overlap, &summary.sites, &summary.scan.view);
+    let tables = overlap::Matrix::of_rows(&summary.overlap);
     tables.into_iter().map(matrix).collect()
 }
 
@@ -262,12 +261,7 @@ fn matrix(table: overlap::Matrix) -> Matrix {
         let share = common.share().0.min(10_000);
         Some(Cell { share, documents: common.documents, bytes: common.bytes, strength: (share + 1110) * 9 / 11_110 })
     };
-    let title = match (table.level.as_str(), table.subject()) {
-        ("party", Some(subject)) => format!("Party by party, {subject}"),
-        ("party", None) => "Party by party".to_owned(),
-        (_, Some(subject)) => format!("Site by site, {subject}"),
-        (_, None) => "Site by site".to_owned(),
-    };
+    let title = if table.level == "party" { "Party by party" } else { "Site by site" }.to_owned();
     let rows = table.names.iter().map(|a| table.names.iter().map(|b| cell(a, b)).collect()).collect();
     Matrix { title, names: table.names, rows }
 }

@@ -165,6 +165,45 @@ fn what_two_companies_share_is_told_both_ways_with_and_without_copies() {
 }
 
 #[test]
+fn what_a_side_shares_and_what_only_it_has_add_up_over_both_views_in_one_unit() {
+    let mut federation = Federation::new(7011);
+    let mut text = |words: usize| -> String {
+        let word = |bytes: Vec<u8>| bytes.iter().map(|byte| char::from(b'a' + byte % 26)).collect::<String>();
+        (0..words).map(|_| word(federation.dice.bytes(7)) + " ").collect()
+    };
+    let page =
+        |text: &str| format!("<html><head><title>-</title></head><body><p>{text}</p></body></html>").into_bytes();
+    let mut sides = [Files::new(), Files::new()];
+    for number in 0..6 {
+        sides[0].insert(format!("own/{number}.html"), page(&text(300)));
+        sides[1].insert(format!("own/{number}.txt"), text(300).into_bytes());
+        let shared = text(300);
+        sides[0].insert(format!("shared/{number}.html"), page(&shared));
+        sides[0].insert(format!("copies/{number}.html"), page(&shared));
+        sides[1].insert(format!("notes/{number}.txt"), shared.into_bytes());
+    }
+    let policy = "[policy]\nunkeyed_across_parties = true\n";
+    for (site, party, files) in [("alpha", "acquirer", &sides[0]), ("beta", "target", &sides[1])] {
+        federation.add_with(site, Some(party), files, policy);
+    }
+    federation.sandbox.settle();
+    federation.start_all();
+    federation.scan(&["--view", "both"]).expect(0);
+    let audit = json(&federation);
+    for (side, (alone, related)) in audit["sides"].as_array().unwrap().iter().zip([(6, 12), (6, 6)]) {
+        let directions = audit["overlap"][0]["directions"].as_array().unwrap();
+        let direction = directions.iter().find(|direction| direction["of"] == side["name"]).unwrap();
+        let number = |row: &Value, field: &str| row[field].as_u64().unwrap();
+        assert_eq!((number(side, "only_here_documents"), number(side, "undecided_documents")), (alone, 0), "{side}");
+        assert_eq!((number(direction, "documents"), number(direction, "documents_total")), (related, alone + related));
+        assert_eq!(number(direction, "bytes_total"), number(side, "compared_bytes"), "one unit: {side} {direction}");
+        let sum = number(direction, "shared_bytes") + number(side, "only_here_bytes");
+        let all = number(side, "compared_bytes");
+        assert!(sum <= all && all - sum < all / 50, "{side} {direction}");
+    }
+}
+
+#[test]
 fn the_report_and_the_sites_call_parties_by_their_full_names() {
     let federation = companies(7009, true);
     federation.scan(&["--control", "control/*"]).expect(0);

@@ -6,13 +6,13 @@
 //! ```
 
 use cognate_fingerprint::Tag;
-use cognate_similarity::{Analysis, LinkFile};
+use cognate_similarity::{Analysis, ContentIndex, LinkFile};
 
 use super::candidates::Candidates;
 use super::exact::{ExactFigures, Failures};
 use super::expansions::{Expansions, ExpansionsWriter};
 use super::frames::{FrameContents, contents_of};
-use super::links::{MeasuredPairs, Measuring, PairMeasurements};
+use super::links::{MeasuredPair, MeasuredPairs, Measuring, PairMeasurements};
 use super::loose::Loose;
 use super::parts::Parts;
 use super::sample::Sampling;
@@ -24,6 +24,7 @@ use crate::clusters::Links;
 use crate::compare::Task;
 use crate::error::Error;
 use crate::threads::{next_to_sites, side_by_side};
+use crate::undecided::{Undecided, UndecidedContents};
 
 /// The outcome of a comparison by fine chunks.
 pub(crate) struct FineComparison {
@@ -55,12 +56,14 @@ impl Task<'_> {
         let mut sampling = Sampling::of(self.subject);
         let mut candidates = self.fine_candidates(coarse, alignment, &mut sampling)?;
         let sample = sampling.finish();
-        let (asked, roots) = self.ask_for_fine_chunks(coarse, &mut candidates, round)?;
+        let mut undecided = UndecidedContents::new(self.subject);
+        let (asked, roots) = self.ask_for_fine_chunks(coarse, &mut candidates, round, &mut undecided)?;
         let spec = &self.scan.spec;
         let count = || self.measures(&sample, &self.absent_sites(&roots), round);
         let measure = || self.measure_candidates(coarse, &candidates, asked, round, analysis);
         let (answers, (findings, measured)) = next_to_sites(spec.in_process, spec.threads, count, measure)?;
-        let figures = FineFigures { roots, ..findings.figures };
+        self.mark_undecided(&mut undecided, &measured.pairs, &roots);
+        let figures = FineFigures { roots, undecided: undecided.finish(), ..findings.figures };
         let exact = self.exact(&sample, &self.reported(&sample, &measured.pairs)?, answers);
         let links =
             self.write_fine_links(coarse, &measured, &round.files.links, own.binding(), &mut analysis.omitted)?;
@@ -74,9 +77,11 @@ impl Task<'_> {
         coarse: &Links,
         candidates: &mut Candidates,
         round: &FineRound<'_>,
+        undecided: &mut UndecidedContents<'_>,
     ) -> Result<(AskedChunks, Vec<FineRoot>), Error> {
         let remaining = self.remaining_chunks(&candidates.pairs)?;
         candidates.omit(&remaining.too_long);
+        undecided.cut(remaining.too_long.iter().copied());
         let spread = self.spread_chunks(coarse, &contents_of(&candidates.pairs))?;
         let wanted = each_once([&remaining.chunks[..], &spread].concat());
         drop(remaining);
@@ -149,6 +154,19 @@ impl Task<'_> {
         );
         let template_bytes = measured.of_templates.iter().map(|bytes| bytes.template).collect();
         Ok((FineFindings { figures, template_bytes, parts, expansions, contents }, measured))
+    }
+
+    /// Takes in the pairs of which some chunk was not cut again, whichever of the sites that hold one of the two is the reason.
+    fn mark_undecided(&self, undecided: &mut UndecidedContents<'_>, pairs: &[MeasuredPair], roots: &[FineRoot]) {
+        let gave_none = |content: u32| {
+            let mut holders = self.subject.copies.of_content(ContentIndex(content)).iter();
+            holders.any(|place| roots[usize::from(self.subject.frozen.root_of(*place))].failure.is_some())
+        };
+        for pair in pairs.iter().filter(|pair| !pair.complete) {
+            let (a, b) = pair.contents();
+            let failed = gave_none(a) || gave_none(b);
+            undecided.pair((a, b), if failed { Undecided::SiteGaveNone } else { Undecided::Incomplete });
+        }
     }
 
     /// The sites that did not answer a request for fine chunks, though their policy allows it.

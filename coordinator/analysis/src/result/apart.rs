@@ -8,6 +8,7 @@ use std::path::Path;
 use cognate_result_file::copy_documents;
 
 use super::clusters::ClusterOrder;
+use super::decision::Decisions;
 use super::document_rows::DocumentRows;
 use super::sets::Sets;
 use super::{Publication, Rows, Tables, Writer};
@@ -22,7 +23,8 @@ pub(super) fn write_tables([path, apart]: [&Path; 2], publication: &Publication<
     let order = || ClusterOrder::of_layers(publication.layers);
     let (clusters, documents) = side_by_side(threads, order, || DocumentRows::of(publication));
     let sets = Sets::of(publication, &documents);
-    let rows = &Rows { documents, sets, clusters };
+    let decisions = Decisions::of(publication, &documents, &sets);
+    let rows = &Rows { documents, decisions, sets, clusters };
     let writer = Writer::create(path)?;
     if rows.documents.rows.len() < APART_ROWS_MIN {
         writer.write_documents(publication, rows)?;

@@ -2,12 +2,29 @@
 
 use std::ops::Range;
 
+use cognate_similarity::Relation;
+
 use super::Publication;
 use crate::alignment::Alignment;
 use crate::findings::Status;
 use crate::freeze::{BareDocument, FrozenContent, FrozenDocument};
 use crate::layer_result::LayerResult;
 use crate::part::Part;
+use crate::ratio::Fraction;
+use crate::undecided::Undecided;
+
+/// The document elsewhere that a document is best compared with.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct DecidedPartner {
+    /// Its row.
+    pub(super) row: u32,
+    /// The bytes of the document that both have, under the view of its row.
+    pub(super) shared_bytes: u64,
+    /// Relation of the document to it; `None`: they are the same.
+    pub(super) relation: Option<Relation>,
+    /// The share of the document outside of frames that it has; `None`: no frame is part of their link.
+    pub(super) outside: Option<Fraction>,
+}
 
 /// All rows, by root, path and layer; their places are their numbers.
 pub(super) struct DocumentRows<'a> {
@@ -148,6 +165,44 @@ impl DocumentRows<'_> {
     }
 }
 
+impl DocumentRows<'_> {
+    /// The one row of a document that speaks for it and has a content; its first, if it has no content.
+    pub(super) fn speaking(&self, mut rows: Range<usize>, layers: &[LayerResult]) -> usize {
+        let first = rows.start;
+        let speaks = |row: &usize| matches!(self.rows[*row].what, What::Document(_)) && self.speaks(*row, layers);
+        rows.rfind(speaks).unwrap_or(first)
+    }
+
+    /// The best partner of a document under the view of a row.
+    pub(super) fn partner(&self, row: usize, layers: &[LayerResult]) -> Option<DecidedPartner> {
+        let DocumentRow { layer, what: What::Document(place), .. } = self.rows[row] else { return None };
+        let partner = layers[usize::from(layer)].findings.of_links.partners.of_document(place as usize)?;
+        Some(DecidedPartner {
+            row: self.place(layer.into(), partner.document),
+            shared_bytes: partner.shared_bytes,
+            relation: partner.relation,
+            outside: partner.outside,
+        })
+    }
+
+    /// True if, under the view of a row, a document has no partner, and shares standard text with a document elsewhere.
+    pub(super) fn has_standard_text_alone(&self, row: usize, layers: &[LayerResult]) -> bool {
+        let DocumentRow { layer, what: What::Document(place), .. } = self.rows[row] else { return false };
+        layers[usize::from(layer)].findings.of_links.partners.has_standard_text_alone(place as usize)
+    }
+
+    /// The reason why the view of a row does not decide that a document has nothing in common with others.
+    pub(super) fn undecided(&self, row: usize, layers: &[LayerResult]) -> Option<Undecided> {
+        let of_row = &self.rows[row];
+        let layer = &layers[usize::from(of_row.layer)];
+        match of_row.is_spoken_for(layers) {
+            // Its bytes were not compared, since its text should have been.
+            true => self.speaks(row, layers).then_some(Undecided::TextNotRead),
+            false => layer.undecided(of_row.document(layers)?.content.0 as usize),
+        }
+    }
+}
+
 impl DocumentRow<'_> {
     /// True if, as bytes, the document is identical to others or shares nothing with them.
     fn is_spoken_for(&self, layers: &[LayerResult]) -> bool {
@@ -211,6 +266,11 @@ impl DocumentRow<'_> {
             What::Bare(bare) => bare.message_id_hash,
         }
     }
+}
+
+/// True if the document of a row is a control.
+pub(super) fn is_control(row: u32, documents: &DocumentRows<'_>, layers: &[LayerResult]) -> bool {
+    documents.rows[row as usize].document(layers).is_some_and(|document| document.control)
 }
 
 /// Status of a document over all views: the first that applies. An exclusion by one view does not count if the

@@ -1,8 +1,7 @@
-//! Evidence for a result: controls, received batches, kinds of files, and documents that only one site or party
-//! has.
+//! Evidence for a result: controls, received batches, and kinds of files.
 
 use cognate_proto::v1::FileClass;
-use cognate_result_file::{Census, Control, Evidence, Insert, OnlyHere, OverlapOnce};
+use cognate_result_file::{Census, Control, Evidence, Insert};
 use rusqlite::Connection;
 
 use super::Publication;
@@ -19,8 +18,6 @@ pub(super) fn write(
     for (number, layer) in publication.layers.iter().enumerate() {
         controls(connection, number, publication.layers, documents)?;
         evidence(connection, number, layer)?;
-        overlap_once(connection, number, layer)?;
-        only_here(connection, number, layer)?;
     }
     Ok(())
 }
@@ -70,29 +67,6 @@ fn evidence(connection: &Connection, number: usize, LayerResult { frozen, .. }: 
         }
     });
     Insert::into(connection)?.add_all(rows)
-}
-
-fn overlap_once(connection: &Connection, number: usize, layer: &LayerResult) -> rusqlite::Result<()> {
-    Insert::into(connection)?.add_all(layer.findings.of_links.overlap.iter().map(|row| OverlapOnce {
-        level: row.level.into(),
-        a: row.a.clone(),
-        b: row.b.clone(),
-        contents_a: row.contents[0],
-        contents_b: row.contents[1],
-        shared_bytes_a: row.shared_once_bytes[0],
-        shared_bytes_b: row.shared_once_bytes[1],
-        layer: number,
-    }))
-}
-
-fn only_here(connection: &Connection, number: usize, layer: &LayerResult) -> rusqlite::Result<()> {
-    Insert::into(connection)?.add_all(layer.findings.of_links.only_here.iter().map(|row| OnlyHere {
-        root: row.root.into(),
-        folder: row.folder.clone(),
-        documents: row.documents,
-        bytes: row.size_bytes,
-        layer: number,
-    }))
 }
 
 fn class_name(class: FileClass) -> &'static str {

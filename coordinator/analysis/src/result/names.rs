@@ -4,8 +4,10 @@ use cognate_proto::batch::DocumentState;
 use cognate_proto::v1::SkipReason;
 use cognate_similarity::{Relation, Shape};
 
+use super::decision::Elsewhere;
 use crate::findings::Status;
 use crate::folders::FolderRelation;
+use crate::undecided::Undecided;
 
 /// The status of documents, and the relation of links, that rest on frames.
 pub(super) const STANDARD_TEXT: &str = "standard_text";
@@ -23,7 +25,27 @@ pub(super) fn status_name(status: Status) -> &'static str {
         Status::Contained => "contained",
         Status::Shares => "shares",
         Status::StandardText => STANDARD_TEXT,
+        Status::Undecided => "undecided",
         Status::Unique => "unique",
+    }
+}
+
+pub(super) fn undecided_name(undecided: Undecided) -> &'static str {
+    match undecided {
+        Undecided::TextNotRead => "text not read",
+        Undecided::NotMeasured => "not measured",
+        Undecided::SiteGaveNone => "no fine chunks",
+        Undecided::Incomplete => "incomplete",
+        Undecided::Cut => "too many candidates",
+    }
+}
+
+pub(super) fn elsewhere_name(elsewhere: Elsewhere) -> &'static str {
+    match elsewhere {
+        Elsewhere::Yes => "yes",
+        Elsewhere::StandardText => "standard text",
+        Elsewhere::No => "no",
+        Elsewhere::NotDecided => "not decided",
     }
 }
 

@@ -1,16 +1,44 @@
 //! Writes what repositories have in common: folders, bytes, and how alike their documents are.
 
-use cognate_result_file::{Alignment as AlignmentRecord, FolderPair, Histogram as HistogramRecord, Overlap};
+use cognate_result_file::{Alignment as AlignmentRecord, FolderPair, Histogram as HistogramRecord};
 
+use super::decision::Decisions;
+use super::document_rows::{DocumentRows, is_control};
 use super::names::folder_relation_name;
-use super::{LayerPart, Writer, row_number};
+use super::{Publication, Writer};
 use crate::alignment::Alignment;
+use crate::folders::{FolderDocument, FolderPartner};
 use crate::histogram::Bucket;
 use crate::histogram::Histogram;
 
 impl Writer {
-    pub(super) fn folders(&self, part: &LayerPart<'_>, before: usize) -> rusqlite::Result<()> {
-        let pairs = (row_number(before)..).zip(&part.layer.findings.of_links.folders);
+    pub(super) fn folders(
+        &self,
+        publication: &Publication<'_>,
+        documents: &DocumentRows<'_>,
+        decisions: &Decisions,
+    ) -> rusqlite::Result<()> {
+        let layers = publication.layers;
+        let of_documents = decisions.of_documents.iter().filter(|decision| {
+            let row = &documents.rows[decision.speaking as usize];
+            row.document(layers).is_some_and(|document| !document.control)
+        });
+        let placed = of_documents.map(|decision| {
+            let row = &documents.rows[decision.first as usize];
+            let partner = decision.partner.filter(|partner| !is_control(partner.row, documents, layers));
+            FolderDocument {
+                root: row.root,
+                path: row.path,
+                size_bytes: decision.compared_bytes(publication, documents),
+                partner: partner.map(|partner| {
+                    let other = &documents.rows[partner.row as usize];
+                    let shared_bytes = decision.shared_bytes(publication, documents);
+                    let is_copy = partner.relation.is_none();
+                    FolderPartner { root: other.root, path: other.path, shared_bytes, is_copy }
+                }),
+            }
+        });
+        let pairs = (0..).zip(crate::folders::pairs(placed));
         self.insert()?.add_all(pairs.map(|(id, pair)| FolderPair {
             id,
             root_a: pair.roots[0].into(),
@@ -26,7 +54,6 @@ impl Writer {
             documents_total_b: pair.documents_total[1],
             bytes_a: pair.size_bytes[0],
             bytes_b: pair.size_bytes[1],
-            layer: part.number,
         }))
     }
 
@@ -39,21 +66,6 @@ impl Writer {
             path_b: pair.folders[1].clone(),
             documents: *documents,
             given: pair.given,
-        }))
-    }
-
-    pub(super) fn overlap(&self, part: &LayerPart<'_>) -> rusqlite::Result<()> {
-        self.insert()?.add_all(part.layer.findings.of_links.overlap.iter().map(|row| Overlap {
-            level: row.level.into(),
-            a: row.a.clone(),
-            b: row.b.clone(),
-            documents_a: row.documents[0],
-            documents_b: row.documents[1],
-            shared_bytes_a: row.shared_bytes[0],
-            shared_bytes_b: row.shared_bytes[1],
-            template_bytes_a: row.template_bytes[0],
-            template_bytes_b: row.template_bytes[1],
-            layer: part.number,
         }))
     }
 

@@ -8,7 +8,7 @@ use super::{Publication, Rows, Writer, content_index};
 impl Writer {
     /// The sets of the same bytes in their order.
     pub(super) fn packed_sets(&self, publication: &Publication<'_>, rows: &Rows<'_>) -> rusqlite::Result<()> {
-        let Rows { documents, sets, clusters } = rows;
+        let Rows { documents, sets, clusters, .. } = rows;
         if publication.scan.spec.layers[0].method.view().is_text() {
             return Ok(());
         }

@@ -2,7 +2,7 @@
 
 use askama::Template;
 
-use super::{Audit, Direction, Overlap, RunLengthRow};
+use super::{Audit, Direction, RunLengthRow};
 use cognate_result::report::{Counts, LayerRow, SiteSection};
 
 use crate::filters;
@@ -127,6 +127,11 @@ impl Audit {
         }
     }
 
+    /// The unit of bytes in sections 2 and 3.
+    fn unit(&self) -> &'static str {
+        crate::overlap::compared(&self.scan).unwrap_or("bytes")
+    }
+
     /// Files that were left out by rule, at all sites.
     fn skipped(&self) -> Counts {
         let mut all = Counts::new();
@@ -134,12 +139,6 @@ impl Audit {
             *all.entry(reason.clone()).or_default() += count;
         }
         all
-    }
-}
-
-impl Overlap {
-    fn view(&self) -> &str {
-        by(self.view.as_deref())
     }
 }
 

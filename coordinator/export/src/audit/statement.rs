@@ -9,12 +9,8 @@ use crate::human::{bytes as size, count as number, percent};
 pub(super) fn of(audit: &Audit, controls: &[ControlRow]) -> Vec<String> {
     let mut sentences: Vec<String> = missing(&audit.scan.missing).into_iter().collect();
     sentences.extend(contradicted(audit));
-    let counts_once = audit.sites.iter().any(|site| site.text_documents.is_some());
-    // Text is what people read and write: it comes before bytes.
-    let (text, bytes): (Vec<_>, Vec<_>) = audit.overlap.iter().partition(|row| row.view.as_deref() == Some("text"));
-    sentences.extend(
-        text.into_iter().chain(bytes).flat_map(|row| overlap(audit, row, audit.overlap.len() > 1, counts_once)),
-    );
+    sentences.extend(audit.overlap.iter().flat_map(|row| overlap(audit, row)));
+    sentences.extend(undecided(audit));
     if audit.overlap.is_empty() {
         sentences.push("Only one side took part, so there is no other side to compare it with.".to_owned());
     }
@@ -63,19 +59,12 @@ fn missing(missing: &[MissingRow]) -> Option<String> {
     Some(format!("THIS RESULT IS PARTIAL. It says nothing of: {places}."))
 }
 
-fn overlap(audit: &Audit, row: &Overlap, named: bool, counts_once: bool) -> Vec<String> {
-    let under = match (row.view.as_deref().filter(|_| named), counts_once) {
-        (Some("text"), true) => "Office files, PDF and mail, by their text: ",
-        (Some(_), true) => "All other files, by their bytes: ",
-        (Some("text"), false) => "By their text: ",
-        (Some(_), false) => "By their bytes: ",
-        (None, _) => "",
-    };
+fn overlap(audit: &Audit, row: &Overlap) -> Vec<String> {
     let [a, b] = &row.directions;
     let is_nothing = |side: &Direction| side.documents == 0 && side.shared_bytes + side.template_bytes == 0;
     if is_nothing(a) && is_nothing(b) {
         return vec![format!(
-            "{under}{} and {} have nothing in common: no document of the one is identical or similar to a document of the \
+            "{} and {} have nothing in common: no document of the one is identical or similar to a document of the \
              other, and not one passage that the method distinguishes occurs at both ({} documents against {}).",
             audit.called(&a.of),
             audit.called(&b.of),
@@ -83,7 +72,19 @@ fn overlap(audit: &Audit, row: &Overlap, named: bool, counts_once: bool) -> Vec<
             number(b.documents_total),
         )];
     }
-    row.directions.iter().flat_map(|side| direction(audit, side).map(|sentence| format!("{under}{sentence}"))).collect()
+    row.directions.iter().flat_map(|side| direction(audit, side)).collect()
+}
+
+/// The documents of which it is not decided that only one side has them.
+fn undecided(audit: &Audit) -> Option<String> {
+    let documents: u64 = audit.sides.iter().map(|side| side.undecided_documents).sum();
+    (documents > 0).then(|| {
+        format!(
+            "Of {} IT IS NOT DECIDED whether another side has anything of them: nothing was found, and something that could have \
+             shown the contrary was cut, refused, not read or not measured (section 3).",
+            plural(documents, "document"),
+        )
+    })
 }
 
 /// A sentence about one side: the number of its bytes, and of its documents, that the other side has too.

@@ -3,7 +3,7 @@
 
 use std::io::Write;
 
-use cognate_result::report::{BucketRow, HistogramSection, Ratio, Report, ScanSection, SiteSection};
+use cognate_result::report::{BucketRow, HistogramSection, Ratio, Report, STATUSES, ScanSection, SiteSection};
 
 use super::cells::{Safe, percent};
 use super::{lists, place, repository, title};
@@ -12,7 +12,7 @@ use crate::expected::expected_error;
 use crate::frames::frames;
 use crate::human::{bytes, count};
 use crate::legend;
-use crate::overlap::{InCommon, Matrix, STATUSES, by_status};
+use crate::overlap::{InCommon, Matrix, by_status, compared};
 use crate::recognised;
 
 /// Sites that a table of all by all can show.
@@ -107,6 +107,7 @@ fn figures(report: &Report, sites: &[SiteSection], out: &mut impl Write) -> crat
         (count(clusters.clusters), "clusters of related files"),
         (count(of("standard_text")), "documents that share nothing but standard text"),
         (count(of("unique")), "documents that are nowhere else"),
+        (count(of("undecided")), "documents of which that is not decided"),
         (count(unread), "could not be read"),
     ];
     writeln!(out, "<div class=\"figures\">")?;
@@ -206,10 +207,11 @@ fn overlap(report: &Report, out: &mut impl Write) -> crate::Result<()> {
         writeln!(out, "<p>There is one site.</p>")?;
     }
     for table in &tables {
-        writeln!(out, "<h3>{}</h3>", Safe(&table.title()))?;
+        writeln!(out, "<h3>{}</h3>", Safe(table.title()))?;
         writeln!(
             out,
-            "<p class=\"soft\">How much of the row's stands in the column's too: bytes, and documents with a copy or a relative there.</p>"
+            "<p class=\"soft\">How much of the row's stands in the column's too: {}, and documents with a copy or a relative there.</p>",
+            compared(&report.scan()?).unwrap_or("bytes"),
         )?;
         matrix(table, out)?;
     }

@@ -9,7 +9,7 @@ use std::collections::{BTreeMap, BTreeSet, HashSet};
 use crate::Error;
 use crate::recognised;
 use cognate_proto::path::printable;
-use cognate_result::report::{Alignment, Fate, FatePartner, Ratio, Report, SiteSection};
+use cognate_result::report::{Alignment, Elsewhere, Fate, FatePartner, Ratio, Report, SiteSection};
 
 /// Two sites next to each other.
 pub(super) struct Places {
@@ -19,8 +19,10 @@ pub(super) struct Places {
     folders: BTreeMap<String, Sums>,
     changed: Vec<Change>,
     moved: Vec<Change>,
-    only: [Vec<Change>; 2],
-    standard_text: [Vec<Change>; 2],
+    /// Documents of which the other has nothing, so far as that is decided, or standard text alone.
+    alone: [Vec<Change>; 2],
+    /// Documents of each that could not be read.
+    unread: [u64; 2],
 }
 
 /// A document that is not just the same at both.
@@ -31,8 +33,8 @@ pub(super) struct Change {
     /// The mark of recognised text, or nothing.
     pub(super) mark: &'static str,
     pub(super) moved_to: Option<String>,
-    /// True if it shares standard text with the other site, and nothing else.
-    has_standard_text: bool,
+    /// Whether the other site has something of it.
+    elsewhere: Elsewhere,
     pub(super) size_bytes: u64,
     /// Bytes in common; unknown where they are too few for a link.
     pub(super) shared_bytes: Option<u64>,
@@ -40,21 +42,24 @@ pub(super) struct Change {
     pub(super) share: Option<Ratio>,
     /// The same outside of standard text, if some is part of it.
     pub(super) outside_share: Option<Ratio>,
+    /// The reason why it is not decided that the other has nothing of it.
+    pub(super) undecided: Option<String>,
 }
 
-/// Documents by status. All but `only[1]` are counted at the first site, and `standard_text` at both.
+/// Documents by status. All but `only[1]` are counted at the first site, `standard_text` and `open`, which is not decided, at both.
 #[derive(Clone, Copy, Default, PartialEq, Eq, Debug)]
 pub(super) struct Sums {
     pub(super) same: u64,
     pub(super) changed: u64,
     pub(super) moved: u64,
     pub(super) standard_text: u64,
+    pub(super) open: u64,
     pub(super) only: [u64; 2],
 }
 
 impl Sums {
     fn differing(&self) -> u64 {
-        self.changed + self.moved + self.standard_text + self.only[0] + self.only[1]
+        self.changed + self.moved + self.standard_text + self.open + self.only[0] + self.only[1]
     }
 
     fn add(&mut self, other: Sums) {
@@ -62,13 +67,18 @@ impl Sums {
         self.changed += other.changed;
         self.moved += other.moved;
         self.standard_text += other.standard_text;
+        self.open += other.open;
         self.only[0] += other.only[0];
         self.only[1] += other.only[1];
     }
 
     /// The number of documents that have nothing at the other site but, perhaps, standard text.
-    fn alone(&mut self, has_standard_text: bool, side: usize) -> &mut u64 {
-        if has_standard_text { &mut self.standard_text } else { &mut self.only[side] }
+    fn alone(&mut self, elsewhere: Elsewhere, side: usize) -> &mut u64 {
+        match elsewhere {
+            Elsewhere::StandardText => &mut self.standard_text,
+            Elsewhere::NotDecided => &mut self.open,
+            Elsewhere::No | Elsewhere::Yes => &mut self.only[side],
+        }
     }
 }
 
@@ -91,8 +101,8 @@ impl Places {
             folders: BTreeMap::new(),
             changed: Vec::new(),
             moved: Vec::new(),
-            only: empty(),
-            standard_text: empty(),
+            alone: empty(),
+            unread: sites.map(|site| site.unreadable),
         };
         report.fates::<Error>(|fate| {
             places.take(&fate);
@@ -105,8 +115,7 @@ impl Places {
                 std::cmp::Reverse(change.size_bytes.saturating_sub(change.shared_bytes.unwrap_or(0)))
             });
         }
-        let alone = places.only.iter_mut().chain(&mut places.standard_text);
-        alone.for_each(|list| list.sort_by_key(|alone| std::cmp::Reverse(alone.size_bytes)));
+        places.alone.iter_mut().for_each(|list| list.sort_by_key(|alone| std::cmp::Reverse(alone.size_bytes)));
         Ok(places)
     }
 
@@ -116,21 +125,42 @@ impl Places {
             path: printable(fate.path).into_owned(),
             mark: recognised::mark(Some(fate.recognised)),
             moved_to: moved_to.map(|path| printable(path).into_owned()),
-            has_standard_text: fate.standard_text,
+            elsewhere: fate.elsewhere.unwrap_or(Elsewhere::Yes),
             size_bytes: fate.size_bytes,
             shared_bytes,
             share: fate.partner.and_then(|partner| partner.share),
             outside_share: fate.partner.and_then(|partner| partner.outside_share),
+            undecided: fate.undecided.map(str::to_owned),
         };
         let mut sums = Sums::default();
-        match fate.partner {
-            None if fate.empty => return,
-            None => {
-                *sums.alone(fate.standard_text, fate.site) = 1;
-                self.only[fate.site].push(change(None, None));
-            }
+        match fate.elsewhere {
+            None => return,
             // A pair is listed once, from the first site.
-            Some(_) if fate.site == 1 => return,
+            Some(Elsewhere::Yes) if fate.site == 1 => return,
+            Some(Elsewhere::Yes) => self.take_related(fate.partner, &mut sums, change),
+            Some(elsewhere) => {
+                *sums.alone(elsewhere, fate.site) = 1;
+                self.alone[fate.site].push(change(None, None));
+            }
+        }
+        let path = printable(fate.path);
+        let folder = self.folder_of(fate.site, &path);
+        // Most documents are in a folder that is known: only the others need a new name.
+        match self.folders.get_mut(folder.as_ref()) {
+            Some(known) => known.add(sums),
+            None => drop(self.folders.insert(folder.into_owned(), sums)),
+        }
+    }
+
+    /// Takes in a document that has something at the other site. It has no partner if no link of it is reported.
+    fn take_related(
+        &mut self,
+        partner: Option<FatePartner<'_>>,
+        sums: &mut Sums,
+        change: impl Fn(Option<&[u8]>, Option<u64>) -> Change,
+    ) {
+        match partner {
+            None => sums.moved = 1,
             Some(FatePartner { identical: true, moved_to: None, .. }) => sums.same = 1,
             Some(FatePartner { identical: true, moved_to: Some(_), .. }) => sums.moved = 1,
             Some(FatePartner { shared_bytes, moved_to: None, .. }) => {
@@ -141,13 +171,6 @@ impl Places {
                 sums.moved = 1;
                 self.moved.push(change(moved_to, Some(shared_bytes)));
             }
-        }
-        let path = printable(fate.path);
-        let folder = self.folder_of(fate.site, &path);
-        // Most documents are in a folder that is known: only the others need a new name.
-        match self.folders.get_mut(folder.as_ref()) {
-            Some(known) => known.add(sums),
-            None => drop(self.folders.insert(folder.into_owned(), sums)),
         }
     }
 
@@ -161,21 +184,19 @@ impl Places {
     }
 
     /// A document that both sites have at one place, with too little in common for a link, was rewritten: it is
-    /// missing at neither site. The others are listed by whether they share standard text.
+    /// missing at neither site.
     fn pair_rewritten(&mut self) {
-        let [only_a, only_b] = std::mem::take(&mut self.only);
-        let numbers = |list: &[Change]| list.iter().map(|alone| alone.numbers.0).collect::<HashSet<i64>>();
-        let others = [numbers(&only_b), numbers(&only_a)];
-        for (side, list) in [only_a, only_b].into_iter().enumerate() {
-            for alone in list {
-                if !alone.numbers.1.is_some_and(|counterpart| others[side].contains(&counterpart)) {
-                    let list = if alone.has_standard_text { &mut self.standard_text } else { &mut self.only };
-                    list[side].push(alone);
-                    continue;
-                }
+        let numbers =
+            self.alone.each_ref().map(|list| list.iter().map(|alone| alone.numbers.0).collect::<HashSet<i64>>());
+        for side in 0..2 {
+            let is_there = |alone: &Change| alone.numbers.1.is_some_and(|other| numbers[1 - side].contains(&other));
+            let (rewritten, rest) =
+                std::mem::take(&mut self.alone[side]).into_iter().partition::<Vec<Change>, _>(is_there);
+            self.alone[side] = rest;
+            for alone in rewritten {
                 let folder = self.folder_of(side, &alone.path).into_owned();
                 let sums = self.folders.entry(folder).or_default();
-                *sums.alone(alone.has_standard_text, side) -= 1;
+                *sums.alone(alone.elsewhere, side) -= 1;
                 if side == 0 {
                     sums.changed += 1;
                     self.changed.push(alone);
@@ -196,12 +217,13 @@ impl Places {
         &self.moved
     }
 
-    pub(super) fn only(&self, side: usize) -> &[Change] {
-        &self.only[side]
+    /// The documents of a site of which the other has nothing: so far as that is decided or not, or standard text alone.
+    pub(super) fn alone(&self, side: usize, elsewhere: Elsewhere) -> impl Iterator<Item = &Change> {
+        self.alone[side].iter().filter(move |alone| alone.elsewhere == elsewhere)
     }
 
-    pub(super) fn standard_text(&self, side: usize) -> &[Change] {
-        &self.standard_text[side]
+    pub(super) fn unread(&self, side: usize) -> u64 {
+        self.unread[side]
     }
 
     /// At most `limit` rows and one for all the rest; together they count every document once.
@@ -308,7 +330,7 @@ mod tests {
         let empty = || [Vec::new(), Vec::new()];
         let (names, alignment) = (["a".into(), "b".into()], Alignment::default());
         let places =
-            Places { names, alignment, folders, changed: vec![], moved: vec![], only: empty(), standard_text: empty() };
+            Places { names, alignment, folders, changed: vec![], moved: vec![], alone: empty(), unread: [0; 2] };
         let shown: Vec<_> =
             places.rows(limit).into_iter().map(|row| (row.folder, row.sums.same, row.sums.changed)).collect();
         let rows: Vec<_> = rows.iter().map(|(name, same, changed)| ((*name).to_owned(), *same, *changed)).collect();

@@ -4,10 +4,9 @@ use std::borrow::Cow;
 use std::collections::BTreeMap;
 use std::io::Write;
 
-use cognate_result::report::{Report, SiteSection};
+use cognate_result::report::{Report, STATUSES, SiteSection};
 
 use crate::human::{bytes, count};
-use crate::overlap::STATUSES;
 use crate::table::table_within;
 
 /// The words of one report.
@@ -32,12 +31,6 @@ pub(super) struct Size {
     pub(super) heading: &'static str,
     pub(super) what: &'static str,
     pub(super) of: fn(&SiteSection) -> u64,
-}
-
-impl Size {
-    pub(super) fn is_text(&self) -> bool {
-        self.view == "text"
-    }
 }
 
 const BYTES: Size = Size { view: "raw", heading: " BYTES", what: "", of: |site| site.bytes };
@@ -96,12 +89,6 @@ impl Words {
         table_within(self.columns, headings, rows)
     }
 
-    /// The documents and bytes under a view, which rows name where the report has two.
-    pub(super) fn size(&self, view: Option<&str>) -> &Size {
-        let found = self.sizes.iter().find(|size| Some(size.view) == view);
-        found.unwrap_or(&self.sizes[0])
-    }
-
     pub(super) fn has_bytes(&self) -> bool {
         self.sizes.iter().any(|size| size.view == "raw")
     }
@@ -110,12 +97,12 @@ impl Words {
         self.sizes.iter().any(|size| size.view == "text")
     }
 
-    /// The statuses that are listed: that of standard text where a document has it. A document that holds passages is left out, because it is
-    /// no passage.
+    /// The statuses that are listed: standard text, and what is not decided, where there is any. A document that holds passages is left out,
+    /// because it is no passage.
     pub(super) fn statuses(&self, sites: &[SiteSection]) -> Vec<&'static str> {
-        let occurs = |status| sites.iter().any(|site| site.status.contains_key(status));
+        let occurs = |status: &str| sites.iter().any(|site| site.status.get(status).is_some_and(|count| *count > 0));
         let is_listed = |status: &&str| match *status {
-            "standard_text" => occurs("standard_text"),
+            "standard_text" | "undecided" => occurs(status),
             "excluded" => !self.holds_passages(),
             _ => true,
         };

@@ -1,13 +1,13 @@
 //! The first sheet: the sites and repositories, how completely they are compared, the matches, and the overlap.
 
-use cognate_result::report::Report;
+use cognate_result::report::{Report, STATUSES};
 use rust_xlsxwriter::{Color, Format, Worksheet};
 
 use super::{Book, Look, put, shown};
 use crate::contradicted::{CONTRADICTED, contradicted};
 use crate::grid::{Cell, Kind};
 use crate::legend;
-use crate::overlap::{Matrix, STATUSES, by_status, parameters};
+use crate::overlap::{Matrix, by_status, compared, parameters};
 
 /// The sheet, and the number of its next row.
 struct Page<'a> {
@@ -30,8 +30,9 @@ pub(super) fn sheet(report: &Report, book: &Book) -> crate::Result<Worksheet> {
     page.coverage(report)?;
     page.changes(report)?;
     page.found(report)?;
+    let unit = compared(&report.scan()?).unwrap_or("bytes");
     for table in Matrix::of(report)? {
-        page.matrix(&table)?;
+        page.matrix(&table, unit)?;
     }
     page.title("Sheets of this workbook")?;
     page.headings(&["Sheet", "Rows"], 1..)?;
@@ -156,8 +157,9 @@ impl Page<'_> {
     }
 
     /// The share of each site's bytes that each other one has; below it the same in numbers.
-    fn matrix(&mut self, table: &Matrix) -> crate::Result<()> {
-        self.title(&format!("Overlap, {}: share of the row's bytes that are also in the column's", table.title()))?;
+    fn matrix(&mut self, table: &Matrix, unit: &str) -> crate::Result<()> {
+        let title = table.title();
+        self.title(&format!("Overlap, {title}: share of the row's bytes that are also in the column's ({unit})"))?;
         let mut headings = vec![""];
         headings.extend(table.names.iter().map(String::as_str));
         self.headings(&headings, 1..)?;

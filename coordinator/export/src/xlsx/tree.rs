@@ -9,13 +9,14 @@ use crate::tree::{Visit, walk};
 /// Folders of a sheet, of both repositories together.
 const FOLDERS_MAX: usize = 50_000;
 
-const COLUMNS: [Column; 7] = [
+const COLUMNS: [Column; 8] = [
     column("repository", "Repository", Kind::Text, 24),
     column("folder", "Folder", Kind::Text, 60),
     column("same", "Same", Kind::Count, 12),
     column("changed", "Changed", Kind::Count, 12),
     column("moved", "Moved", Kind::Count, 12),
     column("standard_text", "Standard text", Kind::Count, 14),
+    column("not_decided", "Not decided", Kind::Count, 12),
     column("only", "Only", Kind::Count, 12),
 ];
 

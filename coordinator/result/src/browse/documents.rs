@@ -13,9 +13,7 @@ use super::filter::{begins, day, size};
 use super::query::Pairs;
 use super::{Browse, Page, Place, Window};
 use crate::error::Error;
-use crate::report::{DocumentPlace, Ratio, hex, path_of, share_of};
-
-const STATUSES: [&str; 7] = ["identical", "near", "contains", "contained", "shares", "standard_text", "unique"];
+use crate::report::{DocumentPlace, Ratio, STATUSES, hex, path_of, share_of};
 
 /// The `count` items from `offset` on in the order of all. Only they are put in order, so that a page far back costs no more
 /// than the first.
@@ -78,7 +76,7 @@ impl Pattern {
 /// Filter and order of a list of documents.
 #[derive(Clone, Default, Debug)]
 pub struct DocumentQuery {
-    /// `identical`, `near`, `contains`, `contained`, `shares`, `unique`, `excluded`.
+    /// `identical`, `near`, `contains`, `contained`, `shares`, `undecided`, `unique`, `excluded`.
     pub status: Option<String>,
     /// At this site.
     pub site: Option<String>,
@@ -151,6 +149,8 @@ pub struct DocumentRow {
     pub size_bytes: u64,
     /// Status over all views.
     pub status: String,
+    /// The reason why it is not decided that it has a relative elsewhere.
+    pub undecided: Option<String>,
     /// The digest of its content.
     pub content: Option<String>,
     /// The cluster that it is in: its view and its id.
@@ -284,6 +284,7 @@ impl Browse {
             place,
             size_bytes: row.size_bytes,
             status: row.status,
+            undecided: row.undecided,
             content: row.content.map(|digest| hex(&digest)),
             cluster: row.view.zip(row.cluster),
             partner_share: share_of(shared_bytes, row.payload_bytes),
@@ -298,6 +299,7 @@ row! {
         place: DocumentPlace = DocumentPlace::select(),
         size_bytes: u64 = "d.size_bytes",
         status: String = "d.status",
+        undecided: Option<String> = "CASE WHEN d.status = 'undecided' OR d.elsewhere = 'not decided' THEN d.undecided END",
         content: Option<[u8; 16]> = "c.digest",
         cluster: Option<String> = "coalesce(k.name, ok.name)",
         view: Option<String> = "CASE WHEN k.id IS NULL THEN ol.view ELSE l.view END",

@@ -24,13 +24,14 @@ impl Report {
         if self.roots.len() != 2 || self.is_part() {
             return Ok(Vec::new());
         }
-        let row = |Change { root, same, changed, moved, standard_text, only_here }| {
+        let row = |Change { root, same, changed, moved, standard_text, not_decided, only_here }| {
             let (from, to) = (self.root(root)?, self.root(1 - root)?);
             Ok(ChangesRow {
                 changed,
                 from_repository: from.repository.clone(),
                 from_site: from.site.clone(),
                 moved,
+                not_decided,
                 only: only_here,
                 same,
                 standard_text,

@@ -1,13 +1,13 @@
 //! The documents of a result with what became of them: all, those at one site, or at one site as against another; and what
 //! could not be read.
 
-use std::collections::{HashMap, HashSet};
+use std::collections::{BTreeSet, HashMap, HashSet};
 
 use cognate_result_file::{Unread, row};
 
 use super::{
-    DocumentPlace, DocumentSection, Fate, FatePartner, Located, PartnerRow, Ratio, Report, UnreadSection, hex, path_of,
-    select,
+    DocumentPlace, DocumentSection, Elsewhere, Fate, FatePartner, Located, PartnerRow, Ratio, Report, UnreadSection,
+    hex, path_of, select,
 };
 use crate::error::Error;
 
@@ -132,6 +132,8 @@ struct Linked {
 /// Contents of another site.
 struct Against {
     site: String,
+    /// Its place among all sites in the order of their names.
+    place: usize,
     /// Its contents, each with its first document.
     copies: HashMap<Key, i64>,
     /// The best links of other contents with one of them.
@@ -142,8 +144,14 @@ struct Against {
 
 impl Against {
     fn of(report: &Report, site: &str) -> Result<Against, Error> {
-        let mut against =
-            Against { site: site.to_owned(), copies: HashMap::new(), linked: HashMap::new(), messages: HashMap::new() };
+        let sites: BTreeSet<&str> = report.roots.iter().map(|root| root.site.as_str()).collect();
+        let mut against = Against {
+            site: site.to_owned(),
+            place: sites.iter().position(|name| *name == site).unwrap_or(usize::MAX),
+            copies: HashMap::new(),
+            linked: HashMap::new(),
+            messages: HashMap::new(),
+        };
         let sql = "SELECT c.layer, c.digest, min(d.id) FROM content c JOIN document d ON d.content = c.id
                    JOIN root r ON r.id = d.root WHERE r.site = ? GROUP BY c.id";
         let copies: Vec<(usize, [u8; 16], i64)> = report.rows(sql, [site])?;
@@ -175,6 +183,11 @@ impl Against {
         *best = found.min(*best);
     }
 
+    /// True if something of a document is at the site, also by links that no cluster lists.
+    fn has_some_of(&self, document: &DocumentSection) -> bool {
+        document.at_sites.get(self.place / 8).is_some_and(|byte| byte >> (self.place % 8) & 1 == 1)
+    }
+
     /// Says of a document what became of it at the other site.
     fn apply(&self, report: &Report, document: &mut DocumentSection) -> Result<(), Error> {
         if document.status.starts_with("excluded") {
@@ -203,8 +216,23 @@ impl Against {
                 let place = LINKED.iter().position(|one| *one == partner.relation).unwrap_or(LINKED.len() - 1);
                 (LINKED[place], None)
             }
+            (None, None, None, None) if self.has_some_of(document) => {
+                (LINKED.into_iter().find(|status| *status == document.status).unwrap_or("shares"), None)
+            }
+            (None, None, None, None) if document.elsewhere.as_deref() == Some("standard text") => {
+                ("standard_text", None)
+            }
+            (None, None, None, None) if document.unmeasured.is_some() => ("undecided", None),
             (None, None, None, None) => ("unique", None),
         };
+        let elsewhere = match status {
+            "unique" => "no",
+            "undecided" => "not decided",
+            "standard_text" => "standard text",
+            _ => "yes",
+        };
+        document.elsewhere = Some(elsewhere.to_owned());
+        document.undecided = document.unmeasured.clone().filter(|_| status == "undecided");
         status.clone_into(&mut document.status);
         document.partner = match (partner, found) {
             // What is shared by a frame alone makes no partner.
@@ -277,6 +305,9 @@ row! {
         shared_bytes: Option<u64> = "t.partner_shared_bytes",
         relation: Option<String> = "t.partner_relation",
         outside_share: Option<Ratio> = "t.partner_outside",
+        elsewhere: Option<String> = "d.elsewhere",
+        at_sites: Option<Vec<u8>> = "d.at_sites",
+        undecided: Option<String> = "d.undecided",
         partner_root: Option<i64> = "p.root",
         partner_path: Option<Vec<u8>> = "p.path",
     }
@@ -352,8 +383,11 @@ impl Report {
         };
         let Located { message_id_hash, modified, path, path_escaped, recognised, repository, site, .. } =
             self.located(&row.place)?;
+        let is_open = row.status == "undecided" || row.elsewhere.as_deref() == Some("not decided");
         Ok(Some(DocumentSection {
+            at_sites: row.at_sites.unwrap_or_default(),
             content: row.content.map(|digest| hex(&digest)),
+            elsewhere: row.elsewhere,
             message_id_hash,
             modified,
             partner,
@@ -367,6 +401,8 @@ impl Report {
             status: row.status,
             text_bytes: row.text_bytes.filter(|_| both),
             text_content: row.text_content.filter(|_| both).map(|digest| hex(&digest)),
+            undecided: row.undecided.clone().filter(|_| is_open),
+            unmeasured: row.undecided,
         }))
     }
 
@@ -401,9 +437,9 @@ impl Report {
                 site: self.place_of_root(row.root),
                 path: &row.path,
                 size_bytes: row.size_bytes,
-                empty: row.empty,
+                elsewhere: row.elsewhere.as_deref().and_then(Elsewhere::parse),
                 partner,
-                standard_text: row.standard_text,
+                undecided: row.undecided.as_deref(),
                 recognised: row.recognised,
                 id,
                 counterpart: row.counterpart,
@@ -418,7 +454,7 @@ row! {
         root: usize = "t.root",
         path: Vec<u8> = "t.path",
         size_bytes: u64 = "t.size_bytes",
-        empty: bool = "t.status IN ('excluded(empty)', 'excluded(no text)', 'excluded(container)')",
+        elsewhere: Option<String> = "t.elsewhere",
         shared_bytes: Option<u64> = "t.partner_shared_bytes",
         identical: Option<bool> = "t.partner_relation = 'identical'",
         moved_to: Option<Vec<u8>> = "CASE WHEN t.partner_in_place THEN NULL
@@ -427,7 +463,7 @@ row! {
                                            THEN (SELECT c.payload_bytes FROM content c WHERE c.id = t.content) END",
         counterpart: Option<i64> = "t.counterpart",
         recognised: bool = "t.recognised",
-        standard_text: bool = "t.standard_text",
+        undecided: Option<String> = "t.undecided",
         outside_share: Option<Ratio> = "t.partner_outside",
     }
 }

@@ -1,37 +1,15 @@
 //! Evidence for a result: controls, received batches, and documents that only one site or party has.
 
-use cognate_result_file::{Census, Evidence, OnlyHere, OverlapOnce};
+use cognate_result_file::{Census, Evidence, OnlyHere};
 use serde::Serialize;
 
 use super::{DocumentPlace, Located, Report, path_of};
 use crate::error::Error;
 
-/// Bytes that two sites or parties have in common, with each content counted once.
-#[derive(Clone, Serialize, Debug)]
-pub struct OverlapOnceRow {
-    /// The first.
-    pub a: String,
-    /// The second.
-    pub b: String,
-    /// Contents of the first that are identical or linked to one of the second.
-    pub contents_a: u64,
-    /// And the other way.
-    pub contents_b: u64,
-    /// `site` or `party`.
-    pub level: String,
-    /// Bytes of the first's chunks that occur at the second.
-    pub shared_bytes_a: u64,
-    /// And the other way.
-    pub shared_bytes_b: u64,
-    /// Under which of two views.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub view: Option<String>,
-}
-
 /// Documents of a folder at the top of a repository that no other side has anything of.
 #[derive(Clone, Serialize, Debug)]
 pub struct OnlyHereRow {
-    /// Their bytes.
+    /// Their bytes, of what was compared.
     pub bytes: u64,
     /// Number of documents.
     pub documents: u64,
@@ -46,9 +24,10 @@ pub struct OnlyHereRow {
     pub repository: String,
     /// The site.
     pub site: String,
-    /// Under which of two views.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub view: Option<String>,
+    /// Bytes of documents of which it is not decided.
+    pub undecided_bytes: u64,
+    /// Number of documents of which it is not decided whether another side has anything of them.
+    pub undecided_documents: u64,
 }
 
 /// A kind of files, with its bytes.
@@ -120,29 +99,13 @@ pub struct ControlMatch {
 }
 
 impl Report {
-    /// Overlap without copies, in the order of [`overlap`](Report::overlap).
+    /// Documents that only one site or party has, and those of which that is not decided.
     ///
     /// # Errors
     /// Fails if the file cannot be read; so for every method below.
-    pub fn overlap_once(&self) -> Result<Vec<OverlapOnceRow>, Error> {
-        let records = self.records("ORDER BY t.layer, t.level = 'party', t.a, t.b")?.into_iter();
-        let rows = records.map(|overlap: OverlapOnce| OverlapOnceRow {
-            a: overlap.a,
-            b: overlap.b,
-            contents_a: overlap.contents_a,
-            contents_b: overlap.contents_b,
-            level: overlap.level.into_owned(),
-            shared_bytes_a: overlap.shared_bytes_a,
-            shared_bytes_b: overlap.shared_bytes_b,
-            view: self.view(overlap.layer),
-        });
-        Ok(self.sort_pairs(rows.collect()))
-    }
-
-    /// Documents that only one site or party has.
     pub fn only_here(&self) -> Result<Vec<OnlyHereRow>, Error> {
         let by = self.by_root();
-        let rest = format!("JOIN root r ON r.id = t.root ORDER BY t.layer, {by}, t.bytes DESC, t.folder");
+        let rest = format!("JOIN root r ON r.id = t.root ORDER BY {by}, t.bytes DESC, t.folder");
         let row = |only: OnlyHere| {
             let (folder, folder_escaped) = path_of(&only.folder);
             let root = self.root(only.root)?;
@@ -154,7 +117,8 @@ impl Report {
                 party: root.party.clone(),
                 repository: root.repository.clone(),
                 site: root.site.clone(),
-                view: self.view(only.layer),
+                undecided_bytes: only.undecided_bytes,
+                undecided_documents: only.undecided_documents,
             })
         };
         self.records(&rest)?.into_iter().map(row).collect()

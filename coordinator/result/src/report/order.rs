@@ -8,7 +8,7 @@ use std::ops::Range;
 
 use cognate_result_file::Root;
 
-use super::{FolderSection, OverlapOnceRow, OverlapSection, Report};
+use super::{FolderSection, OverlapSection, Report};
 use crate::error::Error;
 
 /// The order of sites in lists.
@@ -132,20 +132,19 @@ impl Report {
         rows.into_iter().map(|(_, row)| row).collect()
     }
 
-    /// Puts rows of pairs in order, each from the one that comes first. Rows of a view and level are next to each other.
-    pub(super) fn sort_pairs<P: Pair>(&self, mut rows: Vec<P>) -> Vec<P> {
+    /// Puts rows of pairs in order, each from the one that comes first. Rows of a level are next to each other.
+    pub(super) fn sort_pairs(&self, mut rows: Vec<OverlapSection>) -> Vec<OverlapSection> {
         if !self.is_reordered() {
             return rows;
         }
-        let places = |row: &P| row.ends().map(|end| self.place_of(row.group().0, end));
+        let places = |row: &OverlapSection| [&row.a, &row.b].map(|end| self.place_of(&row.level, end));
         for row in &mut rows {
             let [a, b] = places(row);
             if a > b {
-                row.turn();
+                turn(row);
             }
         }
-        let group = |row: &P| (row.group().0.to_owned(), row.group().1.map(str::to_owned));
-        rows.chunk_by_mut(|a, b| group(a) == group(b)).for_each(|rows| rows.sort_by_key(places));
+        rows.chunk_by_mut(|a, b| a.level == b.level).for_each(|rows| rows.sort_by_key(places));
         rows
     }
 
@@ -167,7 +166,6 @@ impl Report {
             share_b: pair.share_a,
             shared_bytes_a: pair.shared_bytes_b,
             shared_bytes_b: pair.shared_bytes_a,
-            view: pair.view,
             a: pair.b,
             b: pair.a,
         }
@@ -195,45 +193,14 @@ impl Report {
     }
 }
 
-/// A row about two sites or parties.
-pub(super) trait Pair {
-    /// The level and the view.
-    fn group(&self) -> (&str, Option<&str>);
-    /// The two names.
-    fn ends(&self) -> [&str; 2];
-    /// Makes it the row as it is seen from the other end.
-    fn turn(&mut self);
-}
-
-impl Pair for OverlapSection {
-    fn group(&self) -> (&str, Option<&str>) {
-        (&self.level, self.view.as_deref())
-    }
-
-    fn ends(&self) -> [&str; 2] {
-        [&self.a, &self.b]
-    }
-
-    fn turn(&mut self) {
-        swap(&mut self.a, &mut self.b);
-        swap(&mut self.documents_a, &mut self.documents_b);
-        swap(&mut self.shared_bytes_a, &mut self.shared_bytes_b);
-        swap(&mut self.template_bytes_a, &mut self.template_bytes_b);
-    }
-}
-
-impl Pair for OverlapOnceRow {
-    fn group(&self) -> (&str, Option<&str>) {
-        (&self.level, self.view.as_deref())
-    }
-
-    fn ends(&self) -> [&str; 2] {
-        [&self.a, &self.b]
-    }
-
-    fn turn(&mut self) {
-        swap(&mut self.a, &mut self.b);
-        swap(&mut self.contents_a, &mut self.contents_b);
-        swap(&mut self.shared_bytes_a, &mut self.shared_bytes_b);
-    }
+/// The overlap as it is seen from the other end.
+fn turn(row: &mut OverlapSection) {
+    swap(&mut row.a, &mut row.b);
+    swap(&mut row.bytes_total_a, &mut row.bytes_total_b);
+    swap(&mut row.contents_a, &mut row.contents_b);
+    swap(&mut row.documents_a, &mut row.documents_b);
+    swap(&mut row.documents_total_a, &mut row.documents_total_b);
+    swap(&mut row.shared_bytes_a, &mut row.shared_bytes_b);
+    swap(&mut row.shared_once_bytes_a, &mut row.shared_once_bytes_b);
+    swap(&mut row.template_bytes_a, &mut row.template_bytes_b);
 }

@@ -49,7 +49,6 @@ impl Report {
                 share_b: Some(Ratio::of(pair.shared_bytes_b, pair.bytes_b)),
                 shared_bytes_a: pair.shared_bytes_a,
                 shared_bytes_b: pair.shared_bytes_b,
-                view: self.view(pair.layer),
             };
             each(self.turned(section, [pair.root_a, pair.root_b].map(|root| usize::try_from(root).unwrap_or(0))))
         })
@@ -85,19 +84,26 @@ impl Report {
     /// Overlap of sites, and of parties.
     pub fn overlap(&self) -> Result<Vec<OverlapSection>, Error> {
         // Sites before parties, as the format says.
-        let records: Vec<Overlap> = self.records("ORDER BY t.layer, t.level = 'party', t.a, t.b")?;
+        let records: Vec<Overlap> = self.records("ORDER BY t.level = 'party', t.a, t.b")?;
         let is_listed = |row: &Overlap| row.level != "site" || self.lists(&row.a) || self.lists(&row.b);
         let rows = records.into_iter().filter(is_listed).map(|overlap| OverlapSection {
             a: overlap.a,
             b: overlap.b,
+            bytes_total_a: overlap.bytes_total_a,
+            bytes_total_b: overlap.bytes_total_b,
+            contents_a: overlap.contents_a,
+            contents_b: overlap.contents_b,
             documents_a: overlap.documents_a,
             documents_b: overlap.documents_b,
+            documents_total_a: overlap.documents_total_a,
+            documents_total_b: overlap.documents_total_b,
             level: overlap.level.into_owned(),
             shared_bytes_a: overlap.shared_bytes_a,
             shared_bytes_b: overlap.shared_bytes_b,
+            shared_once_bytes_a: overlap.shared_once_bytes_a,
+            shared_once_bytes_b: overlap.shared_once_bytes_b,
             template_bytes_a: overlap.template_bytes_a,
             template_bytes_b: overlap.template_bytes_b,
-            view: self.view(overlap.layer),
         });
         Ok(self.sort_pairs(rows.collect()))
     }

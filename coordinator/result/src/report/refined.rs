@@ -29,7 +29,8 @@ impl Report {
         let sql = "SELECT d.root, d.path, c.digest, c.size_bytes FROM document d JOIN content c ON c.id = d.content
                    WHERE d.layer = ?4
                      AND ((?1 AND c.cluster IS NOT NULL)
-                       OR (?2 AND coalesce(d.layer_status, d.status) IN ('unique', 'standard_text') AND c.size_bytes >= ?3))
+                       OR (?2 AND coalesce(d.layer_status, d.status) IN ('unique', 'undecided', 'standard_text')
+                           AND c.size_bytes >= ?3))
                    ORDER BY d.id";
         let size_bytes_min = i64::try_from(size_bytes_min).unwrap_or(i64::MAX);
         self.each_row(sql, params![linked, unmatched, size_bytes_min, layer], |(root, path, digest, size_bytes)| {

@@ -11,9 +11,6 @@ use crate::error::Error;
 /// Entries of a folder that are listed at most.
 const ENTRIES_MAX: usize = 2000;
 
-/// Statuses of documents that have nothing to compare.
-const NOTHING: &str = "'excluded(empty)', 'excluded(no text)', 'excluded(container)'";
-
 /// A folder or a document, with what became of its documents at the other repository.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct TreeEntry {
@@ -29,6 +26,8 @@ pub struct TreeEntry {
     pub moved: u64,
     /// Standard text in common with documents there, and nothing else.
     pub standard_text: u64,
+    /// Nothing was found there, which is not decided.
+    pub not_decided: u64,
     /// Nothing there.
     pub only: u64,
     /// Of a document that is elsewhere there: its path there.
@@ -37,8 +36,8 @@ pub struct TreeEntry {
 
 impl TreeEntry {
     /// Its documents, in the order of the words for changes.
-    pub fn counts(&self) -> [u64; 5] {
-        [self.same, self.changed, self.moved, self.standard_text, self.only]
+    pub fn counts(&self) -> [u64; 6] {
+        [self.same, self.changed, self.moved, self.standard_text, self.not_decided, self.only]
     }
 
     /// True for a folder.
@@ -46,7 +45,7 @@ impl TreeEntry {
         self.bytes.last() == Some(&b'/')
     }
 
-    /// Documents.
+    /// All documents.
     pub fn documents(&self) -> u64 {
         self.counts().iter().sum()
     }
@@ -63,23 +62,20 @@ impl Report {
             return Ok((Vec::new(), false));
         }
         let Some(root) = self.root_number(site, repository) else { return Ok((Vec::new(), false)) };
-        let alone = |row: &str| format!("{row}.partner_in_place IS NULL AND {row}.status NOT IN ({NOTHING})");
+        let alone = |row: &str| format!("{row}.elsewhere <> 'yes'");
         // At one place, with too little in common for a link: changed, as `changes` counts.
         let rewritten = format!(
-            "({} AND EXISTS (SELECT 1 FROM document c
-               JOIN document u ON u.id = CASE WHEN c.partner_in_other THEN c.other ELSE c.id END
-               WHERE c.id = t.counterpart AND {}))",
+            "({} AND EXISTS (SELECT 1 FROM document c WHERE c.id = t.counterpart AND {}))",
             alone("t"),
-            alone("u")
+            alone("c")
         );
         let listed = self.listed_number();
         let sql = format!(
             "SELECT {} FROM (SELECT substr(t.path, ?3) AS rest,
-                     CASE WHEN t.partner_in_place AND t.partner_relation = 'identical' THEN 0
-                          WHEN t.partner_in_place OR {rewritten} THEN 1
-                          WHEN t.partner_in_place IS NOT NULL THEN 2
-                          WHEN t.standard_text THEN 3
-                          WHEN t.status NOT IN ({NOTHING}) THEN 4 END AS fate, t.partner AS partner
+                     CASE WHEN {rewritten} THEN 1 WHEN t.elsewhere = 'standard text' THEN 3
+                          WHEN t.elsewhere = 'not decided' THEN 4 WHEN t.elsewhere = 'no' THEN 5
+                          WHEN t.elsewhere IS NULL THEN NULL WHEN NOT coalesce(t.partner_in_place, 0) THEN 2
+                          WHEN t.partner_relation = 'identical' THEN 0 ELSE 1 END AS fate, t.partner AS partner
                    FROM {} AND {listed} >= ?1 AND {listed} < ?2)
              WHERE fate IS NOT NULL GROUP BY name ORDER BY name LIMIT {}",
             EntryColumns::select(),
@@ -90,9 +86,10 @@ impl Report {
         let start = i64::try_from(folder.len()).unwrap_or(i64::MAX - 1) + 1;
         let mut entries = Vec::new();
         self.each_row(&sql, params![numbers.start, numbers.end, start], |row: EntryColumns| {
-            let EntryColumns { name: bytes, same, changed, moved, standard_text, only, partner } = row;
+            let EntryColumns { name: bytes, same, changed, moved, standard_text, not_decided, only, partner } = row;
             let name = path_of(&bytes).0;
-            let mut entry = TreeEntry { name, bytes, same, changed, moved, standard_text, only, elsewhere: None };
+            let mut entry =
+                TreeEntry { name, bytes, same, changed, moved, standard_text, not_decided, only, elsewhere: None };
             if let Some(partner) = partner.filter(|_| !entry.is_folder()) {
                 let path: Vec<u8> = self.row("SELECT path FROM document WHERE id = ?", [partner])?;
                 entry.elsewhere = Some(path_of(&path).0);
@@ -125,7 +122,8 @@ row! {
         changed: u64 = "sum(fate = 1)",
         moved: u64 = "sum(fate = 2)",
         standard_text: u64 = "sum(fate = 3)",
-        only: u64 = "sum(fate = 4)",
+        not_decided: u64 = "sum(fate = 4)",
+        only: u64 = "sum(fate = 5)",
         partner: Option<i64> = "max(CASE fate WHEN 2 THEN partner END)",
     }
 }

@@ -217,7 +217,9 @@ mod tests {
             view: view.map(str::to_owned),
         };
         DocumentSection {
+            at_sites: Vec::new(),
             content: None,
+            elsewhere: Some("yes".to_owned()),
             message_id_hash: None,
             modified: "2026-01-01T00:00:00Z".to_owned(),
             partner: Some(partner),
@@ -231,6 +233,8 @@ mod tests {
             status: "near".to_owned(),
             text_bytes: None,
             text_content: None,
+            undecided: None,
+            unmeasured: None,
         }
     }
 

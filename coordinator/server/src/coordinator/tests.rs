@@ -11,6 +11,7 @@ use cognate_result::report::{Reader, Report};
 use cognate_storage::harness::{method, push, root};
 use cognate_storage::store::{FrozenRow, ScanRow, ScanStep, SlotKey};
 
+mod decisions;
 pub(crate) mod disk;
 mod plans;
 mod published;

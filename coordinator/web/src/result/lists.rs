@@ -7,11 +7,11 @@ use axum::routing::get;
 use cognate_proto::name::ScanId;
 
 use super::verdicts::VERDICTS;
-use super::{Paging, STATUSES, browsing, page_number};
+use super::{Paging, browsing, page_number};
 use crate::{Fields, Page, PageError, Pages, Person, Shown, filters, html, scan_id};
 use cognate_result::browse::{ClusterFilter, DocumentQuery, DocumentRow, Place, SetFilter, SetRow, Window};
 use cognate_result::marks::Mark;
-use cognate_result::report::FolderSection;
+use cognate_result::report::{FolderSection, STATUSES};
 use cognate_server::Error;
 
 pub(super) fn routes() -> Router<Pages> {
@@ -129,7 +129,7 @@ impl Documents {
         self.fields.text(name).unwrap_or_default()
     }
 
-    fn statuses(&self) -> [&'static str; 8] {
+    fn statuses(&self) -> [&'static str; 9] {
         STATUSES
     }
 }

@@ -32,7 +32,7 @@ struct Tree {
 }
 
 impl Tree {
-    /// The column of a document: the same, changed, elsewhere, standard text, only here.
+    /// The column of a document: the same, changed, elsewhere, standard text, not decided, only here.
     fn marks(&self, entry: &TreeEntry) -> Vec<bool> {
         entry.counts().map(|count| count > 0).into()
     }

@@ -70,6 +70,7 @@ impl Crowd {
             // Standard text may be in common with documents of the same site alone.
             assert!(standard_text <= self.status("standard_text")[side], "{change}");
             assert_eq!(related + standard_text + only, self.documents[side], "{change}");
+            assert_eq!(count(&change["not_decided"]) + self.status("undecided")[side], 0, "all is decided: {change}");
         }
         for cluster in self.report["clusters"].as_array().unwrap() {
             for link in cluster["links"].as_array().unwrap() {

@@ -194,6 +194,48 @@ fn an_explanation_begins_with_the_text_by_which_two_contracts_count() {
 }
 
 #[test]
+fn a_copy_at_home_does_not_hide_the_same_text_at_the_other_site_in_any_format() {
+    let mut dice = Dice::new(38);
+    let text = paragraphs(&mut dice, 20);
+    let contract = docx(b"<a:theme/>", &text);
+    let sites = Sites::new(
+        &[("x.docx", &contract), ("Copy of x.docx", &contract)],
+        &[("x.html", &html(&text)), ("other.txt", &broken_text(&paragraphs(&mut dice, 20)))],
+    );
+    let result = sites.sandbox.path("result.sqlite");
+    let folders: [(&str, &Path); 2] = [("a", &sites.a), ("b", &sites.b)];
+    let to_file = ["--view", "both", "--format", "sqlite", "-o", result.to_str().unwrap()];
+    sites.sandbox.cognate(compare_args(&folders, &to_file)).expect(0);
+    let shown = |args: &[&str]| {
+        let words = [&["report", result.to_str().unwrap()], args].concat();
+        sites.sandbox.cognate(words).expect(0).text().to_owned()
+    };
+    let report: Value = serde_json::from_str(&shown(&["--format", "json"])).unwrap();
+    let overlap = &report["overlap"][0];
+    let documents =
+        ["documents_a", "documents_total_a", "documents_b", "documents_total_b"].map(|field| &overlap[field]);
+    assert_eq!(documents, [&json!(2), &json!(2), &json!(1), &json!(2)], "{overlap}");
+    assert_eq!(overlap["shared_bytes_a"], overlap["bytes_total_a"], "text over text: {overlap}");
+    let counts =
+        |row: &Value| ["same", "changed", "moved", "only", "not_decided"].map(|what| row[what].as_u64().unwrap());
+    let changes = report["changes"].as_array().unwrap();
+    assert_eq!((counts(&changes[0]), counts(&changes[1])), ([0, 0, 2, 0, 0], [0, 0, 1, 1, 0]));
+    let lists: Vec<Value> = serde_json::from_str(&shown(&["--documents", "--format", "json"])).unwrap();
+    for document in lists.iter().filter(|document| document["site"] == "a") {
+        assert_eq!((&document["status"], &document["elsewhere"]), (&json!("identical"), &json!("yes")), "{document}");
+        assert_eq!(document["partner"]["path"], "x.html", "{document}");
+    }
+    let only = |site: &str, other: &str| {
+        let args = ["--documents", "--format", "json", "--status", "unique", "--in", site, "--against", other];
+        serde_json::from_str::<Vec<Value>>(&shown(&args)).unwrap().len()
+    };
+    assert_eq!((only("a", "b"), only("b", "a")), (0, 1));
+    let text = shown(&[]);
+    assert!(!text.contains("ONLY IN A:") && text.contains("ONLY IN B: 1"), "{text}");
+    assert!(text.contains("2 of its 2 documents have a copy or a relative there"), "{text}");
+}
+
+#[test]
 fn an_attachment_matches_its_copy_and_archives_stay_closed() {
     let mut dice = Dice::new(33);
     let contract = docx(b"<a:theme/>", &paragraphs(&mut dice, 20));
@@ -227,7 +269,12 @@ fn each_document_counts_once_in_the_overlap_and_files_without_office_files_are_c
         report["overlap"].as_array().unwrap().iter().map(|row| row[field].as_u64().unwrap()).collect()
     };
     let text_bytes = report["sites"][0]["text_bytes"].as_u64().unwrap();
-    assert_eq!((overlap("documents_a"), overlap("shared_bytes_a")), (vec![1, 1], vec![30_000, text_bytes]));
+    assert_eq!((overlap("documents_a"), overlap("documents_total_a")), (vec![2], vec![2]));
+    // One unit: the bytes of the notes, and the text of the contract.
+    assert_eq!(
+        (overlap("shared_bytes_a"), overlap("bytes_total_a")),
+        (vec![30_000 + text_bytes], vec![30_000 + text_bytes])
+    );
     assert_eq!((&report["sites"][0]["text_documents"], &report["scan"]["view"]), (&json!(1), &json!("auto")));
     let plain = Sites::new(&[("notes.bin", &notes)], &[("copy.bin", &notes)]);
     let [mut by_default, mut raw] = [plain.report(&[]), plain.report(&["--view", "raw"])];

@@ -51,8 +51,15 @@ pub struct UnreadSection {
 /// A document and what became of it. Under two views its sizes are of its bytes, or of its text where it has that alone.
 #[derive(Clone, Serialize, Debug)]
 pub struct DocumentSection {
+    /// The sites, in the order of their names, at which something of it is, as bits.
+    #[serde(skip)]
+    pub(crate) at_sites: Vec<u8>,
     /// The digest of its content; none where it holds no text itself, or has no bytes of its own.
     pub content: Option<String>,
+    /// Whether something of it is at another place: `yes`, `standard text` (and nothing else), `no` (it is only here) or `not decided`; none: it
+    /// has nothing to compare, or there is one repository.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub elsewhere: Option<String>,
     /// The EDRM Message ID Hash of a message.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub message_id_hash: Option<String>,
@@ -76,7 +83,7 @@ pub struct DocumentSection {
     pub site: String,
     /// Its size.
     pub size_bytes: u64,
-    /// `identical`, `near`, `contains`, `contained`, `shares`, `unique`, or `excluded(reason)`: over all views.
+    /// `identical`, `near`, `contains`, `contained`, `shares`, `undecided`, `unique`, or `excluded(reason)`: over all views.
     pub status: String,
     /// Under two views: how much text it has.
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -84,6 +91,12 @@ pub struct DocumentSection {
     /// Under two views: the digest of its text.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub text_content: Option<String>,
+    /// The reason why its status, or whether it is elsewhere, is not decided.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub undecided: Option<String>,
+    /// The same, whatever was found of it.
+    #[serde(skip)]
+    pub(crate) unmeasured: Option<String>,
 }
 
 /// The document that another is best compared with.
@@ -113,6 +126,32 @@ pub struct PartnerRow {
     pub view: Option<String>,
 }
 
+/// Whether something of a document is at another place.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Elsewhere {
+    /// It is.
+    Yes,
+    /// Standard text of it is, and nothing else that counts.
+    StandardText,
+    /// It is only here.
+    No,
+    /// Nothing was found, and something that could have shown the contrary was not measured.
+    NotDecided,
+}
+
+impl Elsewhere {
+    /// Reads the word of a result.
+    pub(crate) fn parse(word: &str) -> Option<Elsewhere> {
+        match word {
+            "yes" => Some(Elsewhere::Yes),
+            "standard text" => Some(Elsewhere::StandardText),
+            "no" => Some(Elsewhere::No),
+            "not decided" => Some(Elsewhere::NotDecided),
+            _ => None,
+        }
+    }
+}
+
 /// Status of a document, in a short row.
 #[derive(Clone, Copy, Debug)]
 pub struct Fate<'a> {
@@ -122,12 +161,12 @@ pub struct Fate<'a> {
     pub path: &'a [u8],
     /// Its size, under the view that has the partner.
     pub size_bytes: u64,
-    /// True if there was nothing to compare: no bytes, or no text.
-    pub empty: bool,
+    /// Whether something of it is at the other repository; none: there was nothing to compare.
+    pub elsewhere: Option<Elsewhere>,
     /// The document of another repository that it is best compared with.
     pub partner: Option<FatePartner<'a>>,
-    /// True if it has no partner, and shares standard text with a document of another repository.
-    pub standard_text: bool,
+    /// The reason why it is not decided that the other has nothing of it.
+    pub undecided: Option<&'a str>,
     /// True if some of its text was recognised in pictures of pages.
     pub recognised: bool,
     /// Its number.

@@ -62,9 +62,6 @@ pub struct FolderSection {
     pub shared_bytes_a: u64,
     /// Bytes of the second's documents that their partners have.
     pub shared_bytes_b: u64,
-    /// Under which of two views.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub view: Option<String>,
 }
 
 /// A folder.
@@ -92,6 +89,8 @@ pub struct ChangesRow {
     pub from_site: String,
     /// Documents with a copy or a relative at another place.
     pub moved: u64,
+    /// Documents of which nothing was found there, where that is not decided.
+    pub not_decided: u64,
     /// Documents with nothing there.
     pub only: u64,
     /// Documents with equal content at the same place.
@@ -106,33 +105,47 @@ pub struct ChangesRow {
 
 impl ChangesRow {
     /// The documents, in the order of the words for changes.
-    pub fn counts(&self) -> [u64; 5] {
-        [self.same, self.changed, self.moved, self.standard_text, self.only]
+    pub fn counts(&self) -> [u64; 6] {
+        [self.same, self.changed, self.moved, self.standard_text, self.not_decided, self.only]
     }
 }
 
-/// Overlap of two sites or parties.
+/// Overlap of two sites or parties, over all views. Bytes are those of what was compared: of each document under the view that speaks for it, its
+/// text or its bytes.
 #[derive(Clone, Serialize, Debug)]
 pub struct OverlapSection {
     /// The first.
     pub a: String,
     /// The second.
     pub b: String,
-    /// Documents of the first that are identical or linked to one of the second.
+    /// All bytes of the first that were compared.
+    pub bytes_total_a: u64,
+    /// All bytes of the second that were compared.
+    pub bytes_total_b: u64,
+    /// Contents of the first that are identical or linked to one of the second, each once.
+    pub contents_a: u64,
+    /// And the other way.
+    pub contents_b: u64,
+    /// Documents of the first that are identical or linked to one of the second, under any view.
     pub documents_a: u64,
     /// And the other way.
     pub documents_b: u64,
+    /// Documents of the first that have something to compare, and empty ones.
+    pub documents_total_a: u64,
+    /// Documents of the second.
+    pub documents_total_b: u64,
     /// `site` or `party`.
     pub level: String,
     /// Bytes of the first's chunks that occur at the second, every copy counted.
     pub shared_bytes_a: u64,
     /// And the other way.
     pub shared_bytes_b: u64,
+    /// Bytes of the first's chunks that occur at the second, each content once.
+    pub shared_once_bytes_a: u64,
+    /// And the other way.
+    pub shared_once_bytes_b: u64,
     /// The same of template chunks.
     pub template_bytes_a: u64,
     /// And the other way.
     pub template_bytes_b: u64,
-    /// Under which of two views.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub view: Option<String>,
 }

@@ -347,17 +347,3 @@ pub struct SiteSection {
     /// Documents and folders that could not be read.
     pub unreadable: u64,
 }
-
-impl SiteSection {
-    /// The documents that count under a view, and their bytes; of text, those that have some, and the bytes of it.
-    pub fn compared(&self, of_text: bool) -> (u64, u64) {
-        let documents = self.passages.unwrap_or(self.documents);
-        if !of_text {
-            let (as_text, bytes) = (self.text_documents.unwrap_or(0), self.text_file_bytes.unwrap_or(0));
-            return (documents.saturating_sub(as_text), self.bytes.saturating_sub(bytes));
-        }
-        let containers = self.excluded.get("container").copied().unwrap_or(0);
-        let left_out = if self.passages.is_some() { 0 } else { self.no_text.unwrap_or(0) + containers };
-        (self.text_documents.unwrap_or(documents.saturating_sub(left_out)), self.text_bytes.unwrap_or(self.bytes))
-    }
-}
