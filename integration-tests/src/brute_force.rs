@@ -58,7 +58,7 @@ struct Content {
 
 /// What of one site or party another has too.
 #[derive(Default)]
-struct Covered {
+struct PartInCommon {
     documents: u64,
     documents_total: u64,
     contents: BTreeSet<usize>,
@@ -281,7 +281,7 @@ impl Corpus {
     }
 
     /// What of `own` `other` has too, every copy counted.
-    fn covered(&self, label_of: &[&str], own: &str, other: &str, rules: Rules) -> Covered {
+    fn covered(&self, label_of: &[&str], own: &str, other: &str, rules: Rules) -> PartInCommon {
         let label = |document: &usize| label_of[self.documents[*document].repository];
         let holds = |content: usize, name: &str| self.contents[content].documents.iter().any(|d| label(d) == name);
         let at_other: Vec<&Content> =
@@ -295,7 +295,7 @@ impl Corpus {
         let sum = |all: &BTreeMap<String, (u64, u64)>, there: &BTreeSet<&String>| {
             all.iter().filter(|(tag, _)| there.contains(tag)).map(|(_, (count, length))| count * length).sum::<u64>()
         };
-        let mut covered = Covered::default();
+        let mut covered = PartInCommon::default();
         for document in (0..self.documents.len()).filter(|document| label(document) == own) {
             let number = self.documents[document].content;
             let content = &self.contents[number];

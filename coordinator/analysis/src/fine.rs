@@ -48,7 +48,7 @@ use cognate_similarity::frame::FrameRow;
 
 use self::expansions::Expansions;
 use self::parts::Parts;
-use crate::undecided::Undecided;
+use crate::undecided::UndecidedReason;
 
 pub(crate) use self::describe::Frame;
 pub(crate) use self::exact::ExactFigures;
@@ -145,7 +145,7 @@ pub(crate) struct FineFigures {
     /// Of each root, in their order.
     pub(crate) roots: Vec<FineRoot>,
     /// Per content, the reason why some pair of it was not measured to the end.
-    pub(crate) undecided: Vec<Option<Undecided>>,
+    pub(crate) undecided: Vec<Option<UndecidedReason>>,
     /// Rows of the templates in force.
     pub(crate) template_rows: u64,
     /// The frames, by the documents that have them.

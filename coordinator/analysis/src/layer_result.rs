@@ -3,7 +3,7 @@
 use crate::findings::Findings;
 use crate::fine::{ExactFigures, FineFigures};
 use crate::freeze::FrozenSet;
-use crate::undecided::Undecided;
+use crate::undecided::UndecidedReason;
 
 /// The frozen documents of one layer, and the findings about them.
 pub(crate) struct LayerResult {
@@ -17,7 +17,7 @@ pub(crate) struct LayerResult {
 
 impl LayerResult {
     /// The reason why it is not decided that a content has nothing in common with others. Only fine chunks decide it.
-    pub(crate) fn undecided(&self, content: usize) -> Option<Undecided> {
-        self.fine.as_ref().map_or(Some(Undecided::NotMeasured), |fine| fine.undecided[content])
+    pub(crate) fn undecided(&self, content: usize) -> Option<UndecidedReason> {
+        self.fine.as_ref().map_or(Some(UndecidedReason::NotMeasured), |fine| fine.undecided[content])
     }
 }

@@ -4,7 +4,7 @@ use crate::subject::Subject;
 
 /// The reason, the first that applies.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
-pub(crate) enum Undecided {
+pub(crate) enum UndecidedReason {
     /// The text that speaks for the document could not be read.
     TextNotRead,
     /// The scan compares by whole chunks, or by estimates.
@@ -20,7 +20,7 @@ pub(crate) enum Undecided {
 /// Per content, the reason why some pair of it was not measured to the end.
 pub(crate) struct UndecidedContents<'a> {
     subject: &'a Subject<'a>,
-    reasons: Vec<Option<Undecided>>,
+    reasons: Vec<Option<UndecidedReason>>,
 }
 
 impl<'a> UndecidedContents<'a> {
@@ -31,7 +31,7 @@ impl<'a> UndecidedContents<'a> {
 
     /// Takes in a pair that was not measured to the end. One whose documents are all at one place says nothing of other places, unless there
     /// is no other.
-    pub(crate) fn pair(&mut self, (a, b): (u32, u32), reason: Undecided) {
+    pub(crate) fn pair(&mut self, [a, b]: [u32; 2], reason: UndecidedReason) {
         let home = |content: u32| self.subject.home(content as usize);
         let has_places = self.subject.labels().windows(2).any(|two| two[0] != two[1]);
         if has_places && home(a).is_some() && home(a) == home(b) {
@@ -45,10 +45,10 @@ impl<'a> UndecidedContents<'a> {
 
     /// Takes in pairs that a bound left out.
     pub(crate) fn cut(&mut self, pairs: impl IntoIterator<Item = (u32, u32)>) {
-        pairs.into_iter().for_each(|pair| self.pair(pair, Undecided::Cut));
+        pairs.into_iter().for_each(|(a, b)| self.pair([a, b], UndecidedReason::Cut));
     }
 
-    pub(crate) fn finish(self) -> Vec<Option<Undecided>> {
+    pub(crate) fn finish(self) -> Vec<Option<UndecidedReason>> {
         self.reasons
     }
 }
@@ -59,7 +59,7 @@ mod tests {
     use crate::test_support::{Tree, frozen};
 
     /// Trees of contents 0 and up; the reasons after these pairs.
-    fn check(trees: &[&[u32]], pairs: &[((u32, u32), Undecided)], expected: &[Option<Undecided>]) {
+    fn check(trees: &[&[u32]], pairs: &[([u32; 2], UndecidedReason)], expected: &[Option<UndecidedReason>]) {
         let tree = |contents: &&[u32]| contents.iter().map(|content| (content.to_string(), *content)).collect();
         let trees: Vec<Tree> = trees.iter().map(tree).collect();
         let frozen = frozen(&trees.iter().collect::<Vec<_>>());
@@ -71,8 +71,8 @@ mod tests {
 
     #[test]
     fn a_pair_at_one_place_decides_nothing_of_others() {
-        let (gave_none, cut) = (Some(Undecided::SiteGaveNone), Some(Undecided::Cut));
-        let pairs = [((0, 1), Undecided::Cut), ((1, 2), Undecided::SiteGaveNone)];
+        let (gave_none, cut) = (Some(UndecidedReason::SiteGaveNone), Some(UndecidedReason::Cut));
+        let pairs = [([0, 1], UndecidedReason::Cut), ([1, 2], UndecidedReason::SiteGaveNone)];
         check(&[&[0, 1], &[2]], &pairs, &[None, gave_none, gave_none]);
         check(&[&[0, 1, 2]], &pairs, &[cut, gave_none, gave_none]);
         check(&[&[0, 1], &[1]], &pairs[..1], &[cut, cut]);

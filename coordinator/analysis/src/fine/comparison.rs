@@ -24,7 +24,7 @@ use crate::clusters::Links;
 use crate::compare::Task;
 use crate::error::Error;
 use crate::threads::{next_to_sites, side_by_side};
-use crate::undecided::{Undecided, UndecidedContents};
+use crate::undecided::{UndecidedContents, UndecidedReason};
 
 /// The outcome of a comparison by fine chunks.
 pub(crate) struct FineComparison {
@@ -165,7 +165,7 @@ impl Task<'_> {
         for pair in pairs.iter().filter(|pair| !pair.complete) {
             let (a, b) = pair.contents();
             let failed = gave_none(a) || gave_none(b);
-            undecided.pair((a, b), if failed { Undecided::SiteGaveNone } else { Undecided::Incomplete });
+            undecided.pair([a, b], if failed { UndecidedReason::SiteGaveNone } else { UndecidedReason::Incomplete });
         }
     }
 

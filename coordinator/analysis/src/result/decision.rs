@@ -22,7 +22,7 @@ use crate::findings::Status;
 use crate::freeze::FrozenRoot;
 use crate::label_reach::LabelReach;
 use crate::ratio::Fraction;
-use crate::undecided::Undecided;
+use crate::undecided::UndecidedReason;
 
 /// The decisions about all documents, in their order.
 pub(super) struct Decisions {
@@ -45,7 +45,7 @@ pub(super) struct Decision {
     /// Nothing: it has nothing to compare, or there is no other place.
     pub(super) elsewhere: Option<Elsewhere>,
     /// The reason why it is not decided that it has nothing in common with others, whatever was found.
-    pub(super) undecided: Option<Undecided>,
+    pub(super) undecided: Option<UndecidedReason>,
     /// The set of its message.
     pub(super) message: Option<usize>,
 }

@@ -11,7 +11,7 @@ use crate::freeze::{BareDocument, FrozenContent, FrozenDocument};
 use crate::layer_result::LayerResult;
 use crate::part::Part;
 use crate::ratio::Fraction;
-use crate::undecided::Undecided;
+use crate::undecided::UndecidedReason;
 
 /// The document elsewhere that a document is best compared with.
 #[derive(Clone, Copy, Debug)]
@@ -192,12 +192,12 @@ impl DocumentRows<'_> {
     }
 
     /// The reason why the view of a row does not decide that a document has nothing in common with others.
-    pub(super) fn undecided(&self, row: usize, layers: &[LayerResult]) -> Option<Undecided> {
+    pub(super) fn undecided(&self, row: usize, layers: &[LayerResult]) -> Option<UndecidedReason> {
         let of_row = &self.rows[row];
         let layer = &layers[usize::from(of_row.layer)];
         match of_row.is_spoken_for(layers) {
             // Its bytes were not compared, since its text should have been.
-            true => self.speaks(row, layers).then_some(Undecided::TextNotRead),
+            true => self.speaks(row, layers).then_some(UndecidedReason::TextNotRead),
             false => layer.undecided(of_row.document(layers)?.content.0 as usize),
         }
     }

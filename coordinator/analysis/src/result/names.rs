@@ -7,7 +7,7 @@ use cognate_similarity::{Relation, Shape};
 use super::decision::Elsewhere;
 use crate::findings::Status;
 use crate::folders::FolderRelation;
-use crate::undecided::Undecided;
+use crate::undecided::UndecidedReason;
 
 /// The status of documents, and the relation of links, that rest on frames.
 pub(super) const STANDARD_TEXT: &str = "standard_text";
@@ -30,13 +30,13 @@ pub(super) fn status_name(status: Status) -> &'static str {
     }
 }
 
-pub(super) fn undecided_name(undecided: Undecided) -> &'static str {
-    match undecided {
-        Undecided::TextNotRead => "text not read",
-        Undecided::NotMeasured => "not measured",
-        Undecided::SiteGaveNone => "no fine chunks",
-        Undecided::Incomplete => "incomplete",
-        Undecided::Cut => "too many candidates",
+pub(super) fn undecided_name(reason: UndecidedReason) -> &'static str {
+    match reason {
+        UndecidedReason::TextNotRead => "text not read",
+        UndecidedReason::NotMeasured => "not measured",
+        UndecidedReason::SiteGaveNone => "no fine chunks",
+        UndecidedReason::Incomplete => "incomplete",
+        UndecidedReason::Cut => "too many candidates",
     }
 }
 
