@@ -114,6 +114,9 @@ struct Side {
     only_here_documents: u64,
     /// Of what was compared, like the next ones.
     only_here_bytes: u64,
+    /// That share standard text with another side, and nothing else.
+    standard_text_documents: u64,
+    standard_text_bytes: u64,
     /// Of which it is not decided whether another side has anything of them.
     undecided_documents: u64,
     undecided_bytes: u64,
@@ -313,6 +316,8 @@ fn sides(
             controls: controls.iter().filter(|control| control.side == name).count() as u64,
             only_here_documents: alone().map(|row| row.documents).sum(),
             only_here_bytes: alone().map(|row| row.bytes).sum(),
+            standard_text_documents: alone().map(|row| row.standard_text_documents).sum(),
+            standard_text_bytes: alone().map(|row| row.standard_text_bytes).sum(),
             undecided_documents: alone().map(|row| row.undecided_documents).sum(),
             undecided_bytes: alone().map(|row| row.undecided_bytes).sum(),
             compared_bytes: overlap

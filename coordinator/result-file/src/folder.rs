@@ -54,7 +54,7 @@ record! {
 
 record! {
     /// Documents that are nowhere else, not even in part (at another party if there are several, else at another site), by the
-    /// folders at the top of repositories; and those of which that is not decided.
+    /// folders at the top of repositories; those of which that is not decided; and those that share standard text, and nothing else.
     pub struct OnlyHere in "only_here" {
         /// The repository.
         pub root: i64 = "REFERENCES root",
@@ -64,6 +64,10 @@ record! {
         pub documents: u64,
         /// Their bytes, of what was compared.
         pub bytes: u64,
+        /// Number of documents that share nothing but standard text with others elsewhere.
+        pub standard_text_documents: u64,
+        /// Their bytes, of what was compared.
+        pub standard_text_bytes: u64,
         /// Number of documents of which it is not decided.
         pub undecided_documents: u64,
         /// Their bytes, of what was compared.

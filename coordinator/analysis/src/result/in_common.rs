@@ -9,6 +9,7 @@ use super::decision::{Decision, Decisions, Elsewhere, Reach};
 use super::document_rows::{DocumentRows, is_control};
 use super::{Publication, content_index};
 use crate::layer_result::LayerResult;
+use crate::ratio::Fraction;
 
 /// Sums over labels, and over pairs of them row by row.
 struct Sums {
@@ -49,12 +50,13 @@ pub(super) fn overlap(
                 counted.map(|layer| of(layer, level)[cell]).sum()
             };
             let shared = |cell: usize| {
-                covered(|layer, level| &layer.findings.of_links.covered[level].shared_bytes, cell)
-                    + sums.shared_bytes[cell]
+                let covered = covered(|layer, level| &layer.findings.of_links.covered[level].shared_bytes, cell);
+                // Chunks that are there may be counted beside a relative by text alone.
+                (covered + sums.shared_bytes[cell]).min(sums.bytes_total[cell / sums.labels])
             };
             let once = |cell: usize| {
-                covered(|layer, level| &layer.findings.of_links.covered[level].shared_once_bytes, cell)
-                    + sums.shared_once_bytes[cell]
+                let covered = covered(|layer, level| &layer.findings.of_links.covered[level].shared_once_bytes, cell);
+                (covered + sums.shared_once_bytes[cell]).min(sums.bytes_total[cell / sums.labels])
             };
             let template = |cell| covered(|layer, level| &layer.findings.of_links.covered[level].template_bytes, cell);
             rows.push(Overlap {
@@ -99,9 +101,11 @@ impl Sums {
         let of_rows = decisions.by_speaking_row(documents.rows.len());
         for (number, layer) in publication.layers.iter().enumerate() {
             for content in 0..layer.frozen.contents.len() {
-                let mut cells = Vec::new();
+                let (mut cells, mut speaking) = (Vec::new(), 0);
                 for place in layer.findings.copies.of_content(content_index(content)) {
-                    let Some(document) = of_rows[documents.place(number, *place) as usize] else { continue };
+                    let row = documents.place(number, *place) as usize;
+                    let Some(document) = of_rows[row] else { continue };
+                    speaking = row;
                     let decision = &decisions.of_documents[document as usize];
                     let own = usize::from(reach.own(decision));
                     sums.documents_total[own] += 1;
@@ -113,7 +117,8 @@ impl Sums {
                 cells.sort_unstable();
                 for copies in cells.chunk_by(|a, b| a == b) {
                     let (cell, count) = (copies[0], copies.len() as u64);
-                    let bytes = bytes_at(&reach, layer, content, cell % labels);
+                    let label = u16::try_from(cell % labels).expect("sites are few");
+                    let bytes = bytes_at(&reach, documents, speaking, label, publication.layers);
                     sums.documents[cell] += count;
                     sums.contents[cell] += 1;
                     sums.shared_bytes[cell] += count * bytes;
@@ -125,19 +130,29 @@ impl Sums {
     }
 }
 
-/// The bytes of a content that are at a label, where they are counted document by document.
-fn bytes_at(reach: &Reach<'_>, layer: &LayerResult, content: usize, label: usize) -> u64 {
-    let size_bytes = layer.frozen.contents[content].size_bytes;
-    let Some(closest) = &layer.findings.of_links.closest else {
-        return if layer.frozen.contents[content].spoken_for { size_bytes } else { 0 };
-    };
-    let content = content_index(content);
-    let label = u16::try_from(label).expect("sites are few");
-    let mut places = layer.findings.copies.of_content(content).iter();
-    let is_held =
-        places.any(|place| reach.label_of(layer.frozen.root_of(*place)) == label && !layer.frozen.is_control(*place));
-    let closest = closest[reach.level()].get(&(content.0, label)).copied().unwrap_or(0);
-    if is_held { size_bytes } else { closest.min(size_bytes) }
+/// The bytes of a document under the view of a row that are at a label, where chunks do not count them: where they are counted document by
+/// document, and where another view alone has something of it there. What that view found is the same share of them.
+fn bytes_at(reach: &Reach<'_>, documents: &DocumentRows<'_>, row: usize, label: u16, layers: &[LayerResult]) -> u64 {
+    let layer = &layers[usize::from(documents.rows[row].layer)];
+    let Some(document) = documents.rows[row].document(layers) else { return 0 };
+    let (content, number) = (&layer.frozen.contents[document.content.0 as usize], document.content);
+    let links = &layer.findings.of_links;
+    if let Some(closest) = &links.closest {
+        let is_there =
+            |place: &u32| reach.label_of(layer.frozen.root_of(*place)) == label && !layer.frozen.is_control(*place);
+        let is_held = layer.findings.copies.of_content(number).iter().any(is_there);
+        let closest = closest[reach.level()].get(&(number.0, label)).copied().unwrap_or(0);
+        return if is_held { content.size_bytes } else { closest.min(content.size_bytes) };
+    }
+    if content.spoken_for {
+        return content.size_bytes;
+    }
+    if links.reach[reach.level()].as_ref().is_some_and(|reach| reach.is_at(number.0 as usize, label)) {
+        return 0;
+    }
+    let Some(other) = documents.other(row).filter(|other| documents.rows[*other].layer > 0) else { return 0 };
+    let part = bytes_at(reach, documents, other, label, layers);
+    Fraction { part, whole: documents.rows[other].size_bytes(layers) }.of_bytes(content.size_bytes)
 }
 
 /// What only one place has, and what is not decided, by the folders at the top of repositories.
@@ -156,8 +171,9 @@ pub(super) fn only_here(
         let folder = row.path.iter().position(|byte| *byte == b'/').map_or(&row.path[..0], |slash| &row.path[..slash]);
         let sums = folders.entry((row.root, folder)).or_default();
         let (count, bytes) = match elsewhere {
+            Elsewhere::StandardText => (&mut sums.standard_text_documents, &mut sums.standard_text_bytes),
             Elsewhere::NotDecided => (&mut sums.undecided_documents, &mut sums.undecided_bytes),
-            _ => (&mut sums.documents, &mut sums.bytes),
+            Elsewhere::No | Elsewhere::Yes => (&mut sums.documents, &mut sums.bytes),
         };
         *count += 1;
         *bytes += decision.compared_bytes(publication, documents);

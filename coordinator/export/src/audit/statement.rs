@@ -10,6 +10,7 @@ pub(super) fn of(audit: &Audit, controls: &[ControlRow]) -> Vec<String> {
     let mut sentences: Vec<String> = missing(&audit.scan.missing).into_iter().collect();
     sentences.extend(contradicted(audit));
     sentences.extend(audit.overlap.iter().flat_map(|row| overlap(audit, row)));
+    sentences.extend(standard_text(audit));
     sentences.extend(undecided(audit));
     if audit.overlap.is_empty() {
         sentences.push("Only one side took part, so there is no other side to compare it with.".to_owned());
@@ -73,6 +74,18 @@ fn overlap(audit: &Audit, row: &Overlap) -> Vec<String> {
         )];
     }
     row.directions.iter().flat_map(|side| direction(audit, side)).collect()
+}
+
+/// The documents that only a frame has in common with others.
+fn standard_text(audit: &Audit) -> Option<String> {
+    let documents: u64 = audit.sides.iter().map(|side| side.standard_text_documents).sum();
+    (documents > 0).then(|| {
+        format!(
+            "Of {}, another side has standard text and nothing else: text that many otherwise unlike documents have, such as general \
+             terms or a disclaimer. They count as similar to nothing, and not as only here (section 3).",
+            plural(documents, "document"),
+        )
+    })
 }
 
 /// The documents of which it is not decided that only one side has them.

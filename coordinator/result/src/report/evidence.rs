@@ -24,6 +24,10 @@ pub struct OnlyHereRow {
     pub repository: String,
     /// The site.
     pub site: String,
+    /// Bytes of documents that share standard text, and nothing else.
+    pub standard_text_bytes: u64,
+    /// Number of documents that share standard text with another side, and nothing else.
+    pub standard_text_documents: u64,
     /// Bytes of documents of which it is not decided.
     pub undecided_bytes: u64,
     /// Number of documents of which it is not decided whether another side has anything of them.
@@ -117,6 +121,8 @@ impl Report {
                 party: root.party.clone(),
                 repository: root.repository.clone(),
                 site: root.site.clone(),
+                standard_text_bytes: only.standard_text_bytes,
+                standard_text_documents: only.standard_text_documents,
                 undecided_bytes: only.undecided_bytes,
                 undecided_documents: only.undecided_documents,
             })
