@@ -4,6 +4,7 @@ use std::collections::BTreeMap;
 use std::os::unix::fs::PermissionsExt as _;
 use std::path::PathBuf;
 
+use cognate_integration_tests::dice::text;
 use cognate_integration_tests::{Federation, Files};
 use serde_json::Value;
 
@@ -73,7 +74,8 @@ fn two_unrelated_companies_have_nothing_in_common_but_what_was_planted_and_that_
         assert_eq!(direction["documents_total"], 31);
     }
     assert_eq!(audit["folders"].as_array().map_or(0, Vec::len), 0, "the folders of controls are no folders in common");
-    // By the default policy, sites give no fine chunks across parties without a key: nothing is measured that could show a relative.
+    // Documents of equal names are compared, and by the default policy sites give no fine chunks across parties without a key: none of these
+    // pairs is measured.
     for side in audit["sides"].as_array().unwrap() {
         let counts = ["only_here_documents", "undecided_documents", "controls"].map(|field| side[field].as_u64());
         assert_eq!(counts, [Some(0), Some(30), Some(1)], "{side}");
@@ -143,7 +145,7 @@ fn what_two_companies_share_is_told_both_ways_with_and_without_copies() {
     assert_eq!(bytes(&a, "shared_bytes") - bytes(&a, "shared_once_bytes"), 20_000);
     assert_eq!(bytes(&b, "shared_bytes"), bytes(&b, "shared_once_bytes"));
     assert!((50_000..=60_000).contains(&bytes(&b, "shared_bytes")), "{b}");
-    // What only one side may have, by folder, is not measured; controls and what is shared are not of it.
+    // Of what only one side may have, by folder, no pair is measured; controls and what is shared are not of it.
     let alone: BTreeMap<String, u64> = audit["only_here"]
         .as_array()
         .unwrap()
@@ -207,6 +209,60 @@ fn what_a_side_shares_and_what_only_it_has_add_up_over_both_views_in_one_unit() 
 }
 
 #[test]
+fn documents_of_which_another_side_has_standard_text_alone_are_counted_apart_from_what_is_only_here() {
+    let mut federation = Federation::new(7012);
+    let with_key = key_setting(&federation);
+    let terms = text(&mut federation.dice, 6000);
+    let mut sides = [Files::new(), Files::new()];
+    for (side, files) in sides.iter_mut().enumerate() {
+        for number in 0..12 {
+            let [head, own] = [400, 3700].map(|bytes| text(&mut federation.dice, bytes));
+            files.insert(
+                format!("contracts/{} {number}.txt", ["draft", "signed"][side]),
+                format!("{head}{terms}{own}").into(),
+            );
+        }
+        for number in 0..3 {
+            files.insert(format!("own{side}/{number}.txt"), text(&mut federation.dice, 5000).into());
+        }
+    }
+    for (site, party, files) in [("alpha", "acquirer", &sides[0]), ("beta", "target", &sides[1])] {
+        federation.add_with(site, Some(party), files, &with_key);
+    }
+    federation.sandbox.settle();
+    federation.start_all();
+    federation.scan(&[]).expect(0);
+    let audit = json(&federation);
+    let counts = ["only_here_documents", "standard_text_documents", "undecided_documents", "documents"];
+    for side in audit["sides"].as_array().unwrap() {
+        assert_eq!(counts.map(|field| side[field].as_u64().unwrap()), [3, 12, 0, 15], "{side}");
+        let bytes = ["only_here_bytes", "standard_text_bytes", "undecided_bytes", "compared_bytes"];
+        let [only_here, standard_text, undecided, all] = bytes.map(|field| side[field].as_u64().unwrap());
+        assert_eq!((only_here + standard_text, undecided), (all, 0), "{side}");
+    }
+    let folders = ["documents", "standard_text_documents", "undecided_documents"];
+    let rows = audit["only_here"].as_array().unwrap().iter();
+    let rows = rows.map(|row| (row["folder"].as_str().unwrap(), folders.map(|field| row[field].as_u64().unwrap())));
+    assert_eq!(
+        rows.collect::<Vec<_>>(),
+        [("own0", [3, 0, 0]), ("contracts", [0, 12, 0]), ("own1", [3, 0, 0]), ("contracts", [0, 12, 0])]
+    );
+    for direction in audit["overlap"][0]["directions"].as_array().unwrap() {
+        assert_eq!((&direction["documents"], &direction["documents_total"]), (&0.into(), &15.into()), "{direction}");
+    }
+    let said = statement(&audit);
+    assert!(said.contains("Of 24 documents, another side has standard text and nothing else"), "{said}");
+}
+
+/// The setting of a worker that has the federation key.
+fn key_setting(federation: &Federation) -> String {
+    let key = federation.sandbox.path("key");
+    std::fs::write(&key, "5a".repeat(32)).unwrap();
+    std::fs::set_permissions(&key, std::fs::Permissions::from_mode(0o600)).unwrap();
+    format!("key = \"{}\"\n", key.display())
+}
+
+#[test]
 fn the_report_and_the_sites_call_parties_by_their_full_names() {
     let federation = companies(7009, true);
     federation.scan(&["--control", "control/*"]).expect(0);
@@ -237,12 +293,10 @@ fn the_report_and_the_sites_call_parties_by_their_full_names() {
 #[test]
 fn the_report_names_the_federation_key_as_each_site_prints_it() {
     let mut federation = Federation::new(7010);
-    let key = federation.sandbox.path("key");
-    std::fs::write(&key, "5a".repeat(32)).unwrap();
-    std::fs::set_permissions(&key, std::fs::Permissions::from_mode(0o600)).unwrap();
+    let with_key = key_setting(&federation);
     let trees = cognate_integration_tests::tree::varied(&mut federation.dice, 2, 20);
     for ((name, party), files) in [("alpha", "acquirer"), ("beta", "target")].into_iter().zip(&trees) {
-        federation.add_with(name, Some(party), files, &format!("key = \"{}\"\n", key.display()));
+        federation.add_with(name, Some(party), files, &with_key);
     }
     federation.sandbox.settle();
     federation.start_all();
