@@ -35,7 +35,7 @@ use crate::stop::Stop;
       what only tokyo has
   cognate report latest --documents --in paris --against tokyo
       what of paris is at tokyo, document by document
-  cognate report latest --documents --status unique,standard_text,changed --in paris --against tokyo --format csv -o copy.csv
+  cognate report latest --documents --status unique,undecided,standard_text,changed --in paris --against tokyo --format csv -o copy.csv
       what tokyo must copy from paris to have it all
   cognate report latest --documents --in paris --order likeness --print0 > paths
   tar -C DIR --null --no-recursion --verbatim-files-from -T paths -cf - | zstd --long=27 > paris.tar.zst
@@ -63,7 +63,7 @@ pub(crate) struct ReportArgs {
     /// Write a list of documents
     #[arg(long)]
     documents: bool,
-    /// Only documents with these statuses: identical, near, contains, contained, shares, `standard_text`, unique, excluded; `changed` means near, contains, contained and shares
+    /// Only documents with these statuses: identical, near, contains, contained, shares, `standard_text`, undecided, unique, excluded; `changed` means near, contains, contained and shares
     #[arg(long, value_name = "S,…", value_delimiter = ',', requires = "documents")]
     status: Vec<String>,
     /// Only documents at this site

@@ -5,6 +5,8 @@ use crate::subject::Subject;
 /// The reason, the first that applies.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
 pub(crate) enum UndecidedReason {
+    /// It is too short for the method, or nothing but template.
+    NotCompared,
     /// The text that speaks for the document could not be read.
     TextNotRead,
     /// The scan compares by whole chunks, or by estimates.

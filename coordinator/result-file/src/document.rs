@@ -52,6 +52,8 @@ record! {
         pub elsewhere: Option<Word>,
         /// Of a listed row: the sites, in the order of their names, at which something of it is, as bits.
         pub at_sites: Option<Vec<u8>>,
+        /// Likewise the sites with documents of which it shares standard text; none: there are none.
+        pub standard_text_sites: Option<Vec<u8>>,
         /// Why it is not decided that it has nothing in common with documents other than those that were found.
         pub undecided: Option<Word>,
         /// Of a message.

@@ -94,8 +94,12 @@ impl Decisions {
         let layers = publication.layers;
         let (first, message) = (rows.start, sets.of_message(rows.start));
         let statuses = rows.clone().map(|row| documents.rows[row].status(layers));
-        let undecided = rows.clone().filter_map(|row| documents.undecided(row, layers)).min();
-        let status = match (status_of(statuses.clone()), message) {
+        let of_views = status_of(statuses.clone());
+        let undecided = match of_views {
+            Status::ExcludedShort | Status::ExcludedTemplate => Some(UndecidedReason::NotCompared),
+            _ => rows.clone().filter_map(|row| documents.undecided(row, layers)).min(),
+        };
+        let status = match (of_views, message) {
             (status, Some(_)) if !status.is_excluded() => Status::Identical,
             (Status::Unique, _) if undecided.is_some() => Status::Undecided,
             (status, _) => status,
@@ -168,16 +172,14 @@ impl Decisions {
         // A control counts for nobody else, and is itself where its like is.
         let by_label = has_sites && !is_control(decision.speaking, documents, publication.layers);
         let (is_elsewhere, has_standard_text) = match by_label {
-            true => (reach.others(decision).next().is_some(), reach.has_standard_text(decision)),
+            true => (reach.others(decision).next().is_some(), reach.with_standard_text(decision).next().is_some()),
             false => (decision.partner.is_some(), decision.has_standard_text_alone(publication, documents)),
         };
-        // What is left out as too short or as template was not measured.
-        let is_decided = decision.undecided.is_none() && !decision.status.is_excluded();
         Some(match is_elsewhere {
             true => Elsewhere::Yes,
             false if has_standard_text => Elsewhere::StandardText,
-            false if is_decided => Elsewhere::No,
-            false => Elsewhere::NotDecided,
+            false if decision.undecided.is_some() => Elsewhere::NotDecided,
+            false => Elsewhere::No,
         })
     }
 
@@ -270,12 +272,12 @@ impl Reach<'_> {
         by_content || members.iter().any(|row| self.label(root(*row)) == label)
     }
 
-    /// True if a document shares standard text with one under another label.
-    fn has_standard_text(&self, decision: &Decision) -> bool {
+    /// The other labels under which a document is with which this one shares standard text.
+    pub(super) fn with_standard_text(&self, decision: &Decision) -> impl Iterator<Item = u16> {
         let own = self.own(decision);
-        (0..self.label_count())
-            .filter(|label| *label != own)
-            .any(|label| self.any_view(decision, |reach, content| reach.has_standard_text_at(content, label)))
+        let shares =
+            move |label: u16| self.any_view(decision, |reach, content| reach.has_standard_text_at(content, label));
+        (0..self.label_count()).filter(move |label| *label != own && shares(*label))
     }
 
     /// True if something holds for what a view that has the document says of its content.

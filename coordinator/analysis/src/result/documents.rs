@@ -91,6 +91,8 @@ impl Writer {
                     partner_in_other: number == first && deciding != first,
                     elsewhere: elsewhere.map(|elsewhere| elsewhere_name(elsewhere).into()),
                     at_sites: Some(number == first).filter(|listed| *listed).map(|_| bits(sites.others(decision))),
+                    standard_text_sites: Some(bits(sites.with_standard_text(decision)))
+                        .filter(|bits| number == first && !bits.is_empty()),
                     undecided: undecided.map(|undecided| undecided_name(undecided).into()),
                     message_id_hash: message,
                     message: decision.message.filter(|_| number == first).map(row_number),

@@ -32,11 +32,12 @@ pub(super) fn status_name(status: Status) -> &'static str {
 
 pub(super) fn undecided_name(reason: UndecidedReason) -> &'static str {
     match reason {
+        UndecidedReason::NotCompared => "not compared",
         UndecidedReason::TextNotRead => "text not read",
         UndecidedReason::NotMeasured => "not measured",
         UndecidedReason::SiteGaveNone => "no fine chunks",
         UndecidedReason::Incomplete => "incomplete",
-        UndecidedReason::Cut => "too many candidates",
+        UndecidedReason::Cut => "beyond a bound",
     }
 }
 

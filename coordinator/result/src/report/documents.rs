@@ -183,9 +183,9 @@ impl Against {
         *best = found.min(*best);
     }
 
-    /// True if something of a document is at the site, also by links that no cluster lists.
-    fn has_some_of(&self, document: &DocumentSection) -> bool {
-        document.at_sites.get(self.place / 8).is_some_and(|byte| byte >> (self.place % 8) & 1 == 1)
+    /// True if the site is among those of some bits: also by links that no cluster lists.
+    fn is_among(&self, sites: &[u8]) -> bool {
+        sites.get(self.place / 8).is_some_and(|byte| byte >> (self.place % 8) & 1 == 1)
     }
 
     /// Says of a document what became of it at the other site.
@@ -216,12 +216,10 @@ impl Against {
                 let place = LINKED.iter().position(|one| *one == partner.relation).unwrap_or(LINKED.len() - 1);
                 (LINKED[place], None)
             }
-            (None, None, None, None) if self.has_some_of(document) => {
+            (None, None, None, None) if self.is_among(&document.at_sites) => {
                 (LINKED.into_iter().find(|status| *status == document.status).unwrap_or("shares"), None)
             }
-            (None, None, None, None) if document.elsewhere.as_deref() == Some("standard text") => {
-                ("standard_text", None)
-            }
+            (None, None, None, None) if self.is_among(&document.standard_text_sites) => ("standard_text", None),
             (None, None, None, None) if document.unmeasured.is_some() => ("undecided", None),
             (None, None, None, None) => ("unique", None),
         };
@@ -307,6 +305,7 @@ row! {
         outside_share: Option<Ratio> = "t.partner_outside",
         elsewhere: Option<String> = "d.elsewhere",
         at_sites: Option<Vec<u8>> = "d.at_sites",
+        standard_text_sites: Option<Vec<u8>> = "d.standard_text_sites",
         undecided: Option<String> = "d.undecided",
         partner_root: Option<i64> = "p.root",
         partner_path: Option<Vec<u8>> = "p.path",
@@ -386,6 +385,7 @@ impl Report {
         let is_open = row.status == "undecided" || row.elsewhere.as_deref() == Some("not decided");
         Ok(Some(DocumentSection {
             at_sites: row.at_sites.unwrap_or_default(),
+            standard_text_sites: row.standard_text_sites.unwrap_or_default(),
             content: row.content.map(|digest| hex(&digest)),
             elsewhere: row.elsewhere,
             message_id_hash,

@@ -42,6 +42,7 @@ impl Crowd {
         }
         let sandbox = Sandbox::new();
         let [a, b] = [("a", &files[0]), ("b", &files[1])].map(|(name, files)| sandbox.tree(name, files));
+        write_result(&sandbox, &["a", "b"]);
         let folders = [("a", a.as_path()), ("b", b.as_path())];
         let names = folders.map(|(name, tree)| format!("{name}={}", tree.display()));
         let text = sandbox.cognate(["compare", &names[0], &names[1]]).expect(0).text().to_owned();
@@ -52,26 +53,6 @@ impl Crowd {
     /// The documents of each site with a status.
     fn status(&self, status: &str) -> [usize; 2] {
         [0, 1].map(|site| count(&self.report["sites"][site]["status"][status]))
-    }
-
-    /// The documents of one site with a status against the other.
-    fn listed(&self, site: usize, status: &str) -> usize {
-        let [own, other] = [["a", "b"], ["b", "a"]][site];
-        let result = self.result();
-        let options = ["--documents", "--format", "ndjson", "--status", status, "--in", own, "--against", other];
-        let rows = self.sandbox.cognate([&["report", &result][..], &options].concat()).expect(0).lines();
-        assert!(rows.iter().all(|row| row["status"] == status && row["partner"].is_null()), "{rows:?}");
-        rows.len()
-    }
-
-    /// The result file of a comparison.
-    fn result(&self) -> String {
-        let result = self.sandbox.path("result.sqlite");
-        if !result.exists() {
-            let [a, b] = ["a", "b"].map(|name| format!("{name}={}", self.sandbox.path(name).display()));
-            self.sandbox.cognate(["compare", &a, &b, "--format", "sqlite", "-o", result.to_str().unwrap()]).expect(0);
-        }
-        result.to_str().unwrap().to_owned()
     }
 
     /// Only the copies and versions are related. All others have standard text in common with the other site, or are only at theirs: that is
@@ -97,7 +78,8 @@ impl Crowd {
             assert_eq!((related + of_standard_text + unique, undecided), (self.documents[side], 0), "{of_statuses:?}");
             // A document that has standard text in common with others of its own site alone is only here.
             assert_eq!(only, unique + of_standard_text - standard_text, "{change} {of_statuses:?}");
-            let listed = ["standard_text", "unique", "undecided"].map(|status| self.listed(side, status));
+            let sites = [["a", "b"], ["b", "a"]][side];
+            let listed = ["standard_text", "unique", "undecided"].map(|status| listed(&self.sandbox, status, sites));
             assert_eq!(listed, [standard_text, only, 0], "{change}");
         }
         for cluster in self.report["clusters"].as_array().unwrap() {
@@ -108,6 +90,24 @@ impl Crowd {
             }
         }
     }
+}
+
+/// Compares trees, and keeps the result in a file.
+fn write_result(sandbox: &Sandbox, sites: &[&str]) {
+    let trees: Vec<String> = sites.iter().map(|site| format!("{site}={}", sandbox.path(site).display())).collect();
+    let result = sandbox.path("result.sqlite");
+    let format = ["--format", "sqlite", "-o", result.to_str().unwrap()];
+    let trees = trees.iter().map(String::as_str);
+    sandbox.cognate(std::iter::once("compare").chain(trees).chain(format)).expect(0);
+}
+
+/// The number of documents of one site with a status against another, of which none has a partner.
+fn listed(sandbox: &Sandbox, status: &str, [own, other]: [&str; 2]) -> usize {
+    let result = sandbox.path("result.sqlite");
+    let options = ["--documents", "--format", "ndjson", "--status", status, "--in", own, "--against", other];
+    let rows = sandbox.cognate([&["report", result.to_str().unwrap()][..], &options].concat()).expect(0).lines();
+    assert!(rows.iter().all(|row| row["status"] == status && row["partner"].is_null()), "{rows:?}");
+    rows.len()
 }
 
 fn count(value: &Value) -> usize {
@@ -123,9 +123,31 @@ fn contracts_that_share_their_terms_alone_are_neither_moved_nor_only_at_one_site
     assert_eq!(crowd.status("standard_text"), [12 - COPIES - VERSIONS; 2], "{}", crowd.text);
     assert!(crowd.text.contains("THAT SHARE STANDARD TEXT"), "{}", crowd.text);
     assert!(!crowd.text.contains("template"), "a comparison without a coordinator has no templates: {}", crowd.text);
-    let list = ["--documents", "--status", "standard_text", "--format", "ndjson"];
-    let rows = crowd.sandbox.cognate([&["report", &crowd.result()][..], &list].concat()).expect(0).lines();
+    let result = crowd.sandbox.path("result.sqlite");
+    let list = ["report", result.to_str().unwrap(), "--documents", "--status", "standard_text", "--format", "ndjson"];
+    let rows = crowd.sandbox.cognate(list).expect(0).lines();
     assert_eq!(rows.len(), 18, "{rows:?}");
+}
+
+#[test]
+fn of_three_sites_standard_text_counts_against_that_which_has_it() {
+    let mut dice = Dice::new(4809);
+    let terms = text(&mut dice, 6000);
+    let sandbox = Sandbox::new();
+    for (site, terms) in [("a", &*terms), ("b", ""), ("c", &*terms)] {
+        let document = |number: usize| {
+            let own = format!("{}{terms}{}", text(&mut dice, 400), text(&mut dice, 3700));
+            (format!("at {site} {number}.txt"), own.into_bytes())
+        };
+        sandbox.tree(site, &(0..8).map(document).collect::<Files>());
+    }
+    write_result(&sandbox, &["a", "b", "c"]);
+    for (own, other) in [("a", "c"), ("c", "a")] {
+        let of = |status: &str, other: &str| listed(&sandbox, status, [own, other]);
+        assert_eq!([of("standard_text", other), of("unique", other)], [8, 0], "{own} against {other}");
+        assert_eq!([of("standard_text", "b"), of("unique", "b")], [0, 8], "{own} against b");
+    }
+    assert_eq!(listed(&sandbox, "unique", ["b", "a"]), 8);
 }
 
 #[test]

@@ -54,6 +54,9 @@ pub struct DocumentSection {
     /// The sites, in the order of their names, at which something of it is, as bits.
     #[serde(skip)]
     pub(crate) at_sites: Vec<u8>,
+    /// Likewise those with which it shares standard text.
+    #[serde(skip)]
+    pub(crate) standard_text_sites: Vec<u8>,
     /// The digest of its content; none where it holds no text itself, or has no bytes of its own.
     pub content: Option<String>,
     /// Whether something of it is at another place: `yes`, `standard text` (and nothing else), `no` (it is only here) or `not decided`; none: it
