@@ -309,8 +309,8 @@ fn site_config(plan: &Plan, state: &State, site: &SiteFolders) -> SiteConfig {
         threads: plan.spec.threads,
         clock: now,
         extraction: extraction(TEXTS_BYTES_MAX, plan.recogniser.clone()),
-        // A comparison by whole chunks alone uses no sketches.
-        policy: Policy { sketches: is_fine, ..Policy::everything() },
+        // A comparison by whole chunks alone uses no samples.
+        policy: Policy { samples: is_fine, ..Policy::everything() },
         ledger: None,
         presence: None,
     }

@@ -18,7 +18,7 @@ use clap::builder::PossibleValuesParser;
 use clap::{Args, ValueEnum};
 use cognate_desk::find::record::{Under, relation};
 use cognate_desk::find::{Answer, Fingerprints, SearchedDocument, Unsearched};
-use cognate_fingerprint::{Feature, Key, Method, UnsupportedDocument};
+use cognate_fingerprint::{Feature, Key, Method, UnsupportedDocument, WindowSample};
 use cognate_proto::limits::FIND_FINE_MAX;
 use cognate_proto::options::Precision;
 use cognate_proto::path::{escaped, printable};
@@ -291,6 +291,7 @@ fn searched(became: Became) -> SearchedDocument {
             features: chunks.iter().map(|chunk| Feature { tag: chunk.tag, weight: chunk.length_bytes }).collect(),
             repeated,
             terms: Vec::new(),
+            sample: content.sample,
         },
         Became::Signature(signature, terms) => SearchedDocument {
             size_bytes: signature.size_bytes,
@@ -300,6 +301,7 @@ fn searched(became: Became) -> SearchedDocument {
             features: signature.features,
             repeated,
             terms,
+            sample: WindowSample::NONE,
         },
     }
 }

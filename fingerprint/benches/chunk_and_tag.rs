@@ -32,25 +32,26 @@ fn compare(mean: u64) {
     let mut reader = method.fingerprinter(&Key::none());
     let memory = method.fingerprinter(&Key::none());
     let without = method.visiting_fingerprinter(&Key::none(), Box::new(|_, _| ())).expect("the method has chunks");
+    let without = without.without_samples();
     let (mut times, mut chunks) = ([const { Vec::new() }; 4], [0; 2]);
     for _ in 0..ROUNDS {
-        let [from_reader, from_memory, without_sketch, other] = &mut times;
+        let [from_reader, from_memory, without_sample, other] = &mut times;
         from_reader.push(timed(|| {
             reader.read(&mut document.as_slice(), |_| Ok(())).expect("memory does not fail");
         }));
         from_memory.push(timed(|| chunks[0] = memory.slice(&document, |_| ()).chunk_count));
-        without_sketch.push(timed(|| {
+        without_sample.push(timed(|| {
             without.slice(&document, |_| ());
         }));
         other.push(timed(|| chunks[1] = fastcdc_and_hashes(&document, mean).0));
     }
-    let [from_reader, from_memory, without_sketch, other] = times.map(|mut times| {
+    let [from_reader, from_memory, without_sample, other] = times.map(|mut times| {
         times.sort_by(f64::total_cmp);
         times[ROUNDS / 2]
     });
     eprintln!("mean {mean}: {} chunks of TTTD, {} of FastCDC in {other:.1} ms", chunks[0], chunks[1]);
     for (what, time) in
-        [("from a reader", from_reader), ("from memory", from_memory), ("from memory, no sketch", without_sketch)]
+        [("from a reader", from_reader), ("from memory", from_memory), ("from memory, no sample", without_sample)]
     {
         eprintln!("  {what:24} {time:6.1} ms, {:.2} times as fast", other / time);
     }

@@ -35,8 +35,8 @@ impl DocumentReader {
         let tagger = || Tagger::new(key);
         let extractor: Box<dyn Extractor> = match algorithm {
             Algorithm::Tttd { chunk_bytes } => {
-                let sketches = algorithm.capabilities().fine;
-                return chunks(Chunker::Tttd(Tttd::new(chunk_bytes, key)), key, sketches);
+                let samples = algorithm.capabilities().fine;
+                return chunks(Chunker::Tttd(Tttd::new(chunk_bytes, key)), key, samples);
             }
             Algorithm::BswChunk(WindowParameters { w, n }) => {
                 let bsw = BswChunk::new(rolling(w, key), Mix::of(key), n);
@@ -57,8 +57,8 @@ impl DocumentReader {
     }
 }
 
-fn chunks(chunker: Chunker, key: &Key, sketches: bool) -> DocumentReader {
-    DocumentReader::Chunks(Box::new(ChunkReader::new(chunker, key, sketches)))
+fn chunks(chunker: Chunker, key: &Key, samples: bool) -> DocumentReader {
+    DocumentReader::Chunks(Box::new(ChunkReader::new(chunker, key, samples)))
 }
 
 fn windows(w: u32, key: &Key, sampler: impl Sampler + 'static) -> Box<dyn Extractor> {

@@ -1,4 +1,4 @@
-//! The places of a document where a chunk may end, found before chunks are cut; and, in the same pass, the windows of its sketch.
+//! The places of a document where a chunk may end, found before chunks are cut; and, in the same pass, the windows of its sample.
 //!
 //! The rolling fingerprint of a place depends on the last 64 bytes alone. So a document need not be followed from its beginning to
 //! its end: a run of bytes is divided into stretches of equal length, each of which begins a window earlier, and one
@@ -12,8 +12,8 @@ mod plain;
 #[cfg(target_arch = "x86_64")]
 mod sixteen;
 
-use crate::content_sketch::{Sketcher, Sketching};
 use crate::tttd::Tttd;
+use crate::window_sample::{OpenSample, WindowSampler};
 #[cfg(target_arch = "x86_64")]
 use crate::x86::Avx512Vbmi2;
 
@@ -39,10 +39,10 @@ impl Way {
     }
 }
 
-/// Finds candidates, and the windows of sketches.
+/// Finds candidates, and the windows of samples.
 pub(crate) struct Finder {
     tttd: Tttd,
-    sketcher: Option<Sketcher>,
+    sampler: Option<WindowSampler>,
     #[cfg(target_arch = "x86_64")]
     planes: Box<sixteen::Planes>,
     way: Way,
@@ -63,12 +63,12 @@ struct Bits<'a> {
 }
 
 impl Finder {
-    pub(crate) fn new(tttd: Tttd, sketcher: Option<Sketcher>) -> Finder {
+    pub(crate) fn new(tttd: Tttd, sampler: Option<WindowSampler>) -> Finder {
         Finder {
             #[cfg(target_arch = "x86_64")]
             planes: sixteen::Planes::of(tttd.table()),
             tttd,
-            sketcher,
+            sampler,
             way: Way::all().next().expect("the plain way is always there"),
         }
     }
@@ -80,32 +80,32 @@ impl Finder {
     }
 
     /// True if candidates are to be looked for before chunks are cut. Where places are followed one by one, [`Tttd::cut`] is faster,
-    /// since it leaves out half of them; but with a sketch none may be left out.
+    /// since it leaves out half of them; but with a sample none may be left out.
     pub(crate) fn looks_ahead(&self) -> bool {
-        self.way != Way::Plain || self.sketcher.is_some()
+        self.way != Way::Plain || self.sampler.is_some()
     }
 
     pub(crate) fn tttd(&self) -> &Tttd {
         &self.tttd
     }
 
-    pub(crate) fn sketcher(&self) -> Option<&Sketcher> {
-        self.sketcher.as_ref()
+    pub(crate) fn sampler(&self) -> Option<&WindowSampler> {
+        self.sampler.as_ref()
     }
 
-    /// Does not look for windows of sketches from now on.
-    pub(crate) fn leave_sketches(&mut self) {
-        self.sketcher = None;
+    /// Does not look for windows of samples from now on.
+    pub(crate) fn leave_samples(&mut self) {
+        self.sampler = None;
     }
 
-    fn find(&self, run: Run<'_>, bits: Bits<'_>, sketching: Option<&mut Sketching>) {
-        let sketching = self.sketcher.as_ref().zip(sketching);
+    fn find(&self, run: Run<'_>, bits: Bits<'_>, sample: Option<&mut OpenSample>) {
+        let sample = self.sampler.as_ref().zip(sample);
         match self.way {
             #[cfg(target_arch = "x86_64")]
             Way::Sixteen(token) if run.data.len() - run.from >= sixteen::BYTES_LEAST => {
-                sixteen::find(token, &self.tttd, &self.planes, run, bits, sketching);
+                sixteen::find(token, &self.tttd, &self.planes, run, bits, sample);
             }
-            _ => plain::find(&self.tttd, run, bits, sketching),
+            _ => plain::find(&self.tttd, run, bits, sample),
         }
     }
 }
@@ -146,7 +146,7 @@ impl Candidates {
         start: usize,
         wanted: usize,
         at_end: bool,
-        sketching: Option<&mut Sketching>,
+        sample: Option<&mut OpenSample>,
     ) {
         let end = match wanted.next_multiple_of(WORD_PLACES) {
             end if end < data.len() => end,
@@ -162,7 +162,7 @@ impl Candidates {
         self.main.resize(words, 0);
         self.backup.resize(words, 0);
         let bits = Bits { main: &mut self.main[known..], backup: &mut self.backup[known..] };
-        finder.find(Run { data: &data[..end], from: self.end }, bits, sketching);
+        finder.find(Run { data: &data[..end], from: self.end }, bits, sample);
         self.end = end;
     }
 

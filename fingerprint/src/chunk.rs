@@ -1,8 +1,8 @@
 //! A chunk: its offset, its length, and the tag of its bytes; and the result of a document: the digest of its list of chunks, and its
-//! sketch.
+//! sample.
 
-use crate::content_sketch::ContentSketch;
 use crate::hex::identity;
+use crate::window_sample::WindowSample;
 
 identity! {
     /// The keyed hash of a chunk. Two documents share a chunk if they have a tag in common.
@@ -33,7 +33,7 @@ pub struct Chunk {
 }
 
 /// The result of reading a document to its end.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+#[derive(Clone, PartialEq, Eq, Debug)]
 pub struct Content {
     /// The number of bytes that were read.
     pub size_bytes: u64,
@@ -41,6 +41,6 @@ pub struct Content {
     pub chunk_count: u64,
     /// The digest of the list of tags and lengths, or of the bytes where the method does not cut.
     pub digest: ContentDigest,
-    /// The sketch; empty where the method has no fine chunks ([`Capabilities::fine`](crate::Capabilities::fine)).
-    pub sketch: ContentSketch,
+    /// The sample; empty where the method has no fine chunks ([`Capabilities::fine`](crate::Capabilities::fine)).
+    pub sample: WindowSample,
 }

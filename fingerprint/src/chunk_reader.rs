@@ -1,4 +1,4 @@
-//! One pass over a document in bounded memory: read, cut, tag many chunks at a time, hash the list of tags, and sketch.
+//! One pass over a document in bounded memory: read, cut, tag many chunks at a time, hash the list of tags, and sample.
 //!
 //! Several readers may share a long document in [`segments`].
 
@@ -10,12 +10,12 @@ use std::ops::{ControlFlow, Range};
 use crate::candidates::{Candidates, Finder};
 use crate::chunk::{Chunk, Content, ContentDigest, Tag};
 use crate::chunk_tagger::ChunkTagger;
-use crate::content_sketch::{ContentSketch, SKETCH_WINDOW_BYTES, Sketcher, Sketching};
 use crate::key::{Key, first_16};
 use crate::lanes::ManyHasher;
 use crate::method::bsw_chunk::BswChunk;
 use crate::sparse::ReadSparse;
 use crate::tttd::{Tttd, WINDOW_BYTES};
+use crate::window_sample::{OpenSample, SAMPLE_WINDOW_BYTES, WindowSample, WindowSampler};
 
 /// The least number of bytes that the reader is asked for at a time.
 const READ_BYTES: usize = 256 * 1024;
@@ -29,7 +29,7 @@ const BYTES_TAGGED_MAX: usize = 256 * 1024;
 const PENDING_BYTES_MAX: usize = 16 * 1024;
 
 // The bytes that stay in the buffer before a chunk are those of a window, too.
-const _: () = assert!(SKETCH_WINDOW_BYTES <= WINDOW_BYTES);
+const _: () = assert!(SAMPLE_WINDOW_BYTES <= WINDOW_BYTES);
 
 /// The rule that decides where chunks end.
 pub(crate) enum Chunker {
@@ -39,7 +39,7 @@ pub(crate) enum Chunker {
 
 /// The rule that decides where chunks end, made ready for documents.
 enum Cutter {
-    /// With a sketcher, if there are to be sketches.
+    /// With a sampler, if there are to be samples.
     Tttd(Box<Finder>),
     Bsw(Box<BswChunk>),
 }
@@ -69,9 +69,9 @@ impl Cutter {
         }
     }
 
-    fn sketcher(&self) -> Option<&Sketcher> {
+    fn sampler(&self) -> Option<&WindowSampler> {
         match self {
-            Cutter::Tttd(finder) => finder.sketcher(),
+            Cutter::Tttd(finder) => finder.sampler(),
             Cutter::Bsw(_) => None,
         }
     }
@@ -91,7 +91,7 @@ impl Contents {
         let mut rest = &self.chunks[..];
         self.contents.iter().map(move |content| {
             let count = usize::try_from(content.chunk_count).expect("these chunks are in memory");
-            (*content, rest.split_off(..count).expect("all chunks are there"))
+            (content.clone(), rest.split_off(..count).expect("all chunks are there"))
         })
     }
 
@@ -112,7 +112,14 @@ struct Memory {
 /// The state of a document that is followed, from its beginning or from a later place.
 struct Progress {
     candidates: Candidates,
-    sketching: Option<Sketching>,
+    sample: Option<OpenSample>,
+}
+
+impl Progress {
+    /// The sample of a document that has been followed to its end.
+    fn take_sample(&mut self) -> WindowSample {
+        self.sample.take().map_or(WindowSample::NONE, OpenSample::finish)
+    }
 }
 
 /// Cuts documents into chunks. Its memory is one buffer of a few hundred kilobytes, or twice the longest chunk if that is
@@ -128,10 +135,10 @@ pub(crate) struct ChunkReader {
 }
 
 impl ChunkReader {
-    /// A reader that makes sketches if `sketches` is set and the chunker is TTTD.
-    pub(crate) fn new(chunker: Chunker, key: &Key, sketches: bool) -> ChunkReader {
+    /// A reader that makes samples if `samples` is set and the chunker is TTTD.
+    pub(crate) fn new(chunker: Chunker, key: &Key, samples: bool) -> ChunkReader {
         let cutter = match chunker {
-            Chunker::Tttd(tttd) => Cutter::Tttd(Box::new(Finder::new(tttd, sketches.then(|| Sketcher::new(key))))),
+            Chunker::Tttd(tttd) => Cutter::Tttd(Box::new(Finder::new(tttd, samples.then(|| WindowSampler::new(key))))),
             Chunker::Bsw(bsw) => Cutter::Bsw(bsw),
         };
         let chunk_bytes_max = cutter.chunk_bytes_max();
@@ -155,10 +162,10 @@ impl ChunkReader {
         }
     }
 
-    /// Does not make sketches from now on.
-    pub(crate) fn leave_sketches(&mut self) {
+    /// Does not make samples from now on.
+    pub(crate) fn leave_samples(&mut self) {
         if let Cutter::Tttd(finder) = &mut self.cutter {
-            finder.leave_sketches();
+            finder.leave_samples();
         }
     }
 
@@ -176,7 +183,7 @@ impl ChunkReader {
             each(chunk, bytes)?;
             Ok(ControlFlow::Continue(()))
         })?;
-        let (content, pending) = digest.finish(size_bytes, self.sketch(&progress));
+        let (content, pending) = digest.finish(size_bytes, progress.take_sample());
         self.memory = Memory { candidates: progress.candidates, pending };
         Ok(content)
     }
@@ -259,7 +266,7 @@ impl ChunkReader {
         loop {
             let chunks = self.chunks(&mut progress, document, start, u64::MAX, true);
             if chunks.is_empty() {
-                return digest.finish(document.len() as u64, self.sketch(&progress)).0;
+                return digest.finish(document.len() as u64, progress.take_sample()).0;
             }
             for (bytes, chunk) in self.tagged(chunks, start as u64) {
                 digest.add(&chunk);
@@ -271,7 +278,7 @@ impl ChunkReader {
 
     /// Does the same for short documents, all side by side: their chunks fill the lanes that those of one would leave empty.
     pub(crate) fn slices(&mut self, documents: &[&[u8]]) -> Contents {
-        let (mut cuts, mut counts, mut sketches) = (Vec::new(), Vec::with_capacity(documents.len()), Vec::new());
+        let (mut cuts, mut counts, mut samples) = (Vec::new(), Vec::with_capacity(documents.len()), Vec::new());
         for document in documents {
             let candidates = std::mem::take(&mut self.memory.candidates);
             let mut progress = self.begin(candidates);
@@ -280,7 +287,7 @@ impl ChunkReader {
                 start = self.cut(&mut progress, document, start, document.len(), true, &mut cuts);
             }
             counts.push(cuts.len() - first);
-            sketches.push(self.sketch(&progress));
+            samples.push(progress.take_sample());
             self.memory.candidates = progress.candidates;
         }
         let mut tagged = cuts.iter().zip(self.tagger.tags(&cuts));
@@ -300,12 +307,12 @@ impl ChunkReader {
             .map(|count| rest.split_off(..count * LIST_ROW_BYTES).expect("a row for each chunk"))
             .collect();
         let digests = self.lists.hash_each(&lists).into_iter().map(|hash| ContentDigest(first_16(hash)));
-        let contents = documents.iter().zip(digests).zip(counts).zip(sketches).map(
-            |(((document, digest), chunk_count), sketch)| Content {
+        let contents = documents.iter().zip(digests).zip(counts).zip(samples).map(
+            |(((document, digest), chunk_count), sample)| Content {
                 size_bytes: document.len() as u64,
                 chunk_count: chunk_count as u64,
                 digest,
-                sketch,
+                sample,
             },
         );
         Contents { contents: contents.collect(), chunks }
@@ -313,17 +320,7 @@ impl ChunkReader {
 
     /// Begins a document, in the memory of other candidates.
     fn begin(&self, candidates: Candidates) -> Progress {
-        Progress { candidates: candidates.cleared(), sketching: self.cutter.sketcher().map(Sketcher::begin) }
-    }
-
-    /// The sketch of a document that has been followed to its end.
-    fn sketch(&self, progress: &Progress) -> ContentSketch {
-        self.finish_sketch(progress.sketching.as_ref())
-    }
-
-    fn finish_sketch(&self, sketching: Option<&Sketching>) -> ContentSketch {
-        let sketch = self.cutter.sketcher().zip(sketching);
-        sketch.map_or(ContentSketch::NONE, |(sketcher, sketching)| sketcher.finish(sketching))
+        Progress { candidates: candidates.cleared(), sample: self.cutter.sampler().map(|_| OpenSample::new()) }
     }
 
     /// The next chunks from `start` on, as many as are tagged at a time and begin in the next `wanted_bytes`; none if no chunk ends in `data`.
@@ -356,10 +353,10 @@ impl ChunkReader {
         chunks: &mut Vec<&'a [u8]>,
     ) -> usize {
         let chunks_max = chunks.len() + CHUNKS_TAGGED_MAX;
-        let Progress { candidates, sketching } = progress;
+        let Progress { candidates, sample } = progress;
         let looking = self.cutter.looking_ahead();
         if let Some(finder) = looking {
-            candidates.look(finder, data, start, end + self.cutter.chunk_bytes_max(), at_end, sketching.as_mut());
+            candidates.look(finder, data, start, end + self.cutter.chunk_bytes_max(), at_end, sample.as_mut());
         }
         while chunks.len() < chunks_max && start < end {
             let length = match (&self.cutter, looking) {
@@ -448,13 +445,13 @@ impl ListDigest {
     }
 
     /// The content, and the memory of the list.
-    fn finish(self, size_bytes: u64, sketch: ContentSketch) -> (Content, Vec<u8>) {
+    fn finish(self, size_bytes: u64, sample: WindowSample) -> (Content, Vec<u8>) {
         let hash = match self.hasher {
             Some(mut hasher) => hasher.update(&self.pending).finalize(),
             None => blake3::keyed_hash(&self.key, &self.pending),
         };
         let digest = ContentDigest(first_16(hash));
-        (Content { size_bytes, chunk_count: self.chunk_count, digest, sketch }, self.pending)
+        (Content { size_bytes, chunk_count: self.chunk_count, digest, sample }, self.pending)
     }
 }
 

@@ -9,11 +9,11 @@ use crate::assembly::DocumentReader;
 use crate::chunk::{Chunk, Content, Tag};
 use crate::chunk_reader::segments::{Join, Segment};
 use crate::chunk_reader::{ChunkReader, Contents};
-use crate::content_sketch::ContentSketch;
 use crate::feature_reader::FeatureReader;
 use crate::key::Key;
 use crate::signature::{Feature, Signature};
 use crate::sparse::{Dense, ReadSparse};
+use crate::window_sample::WindowSample;
 
 /// Sees chunks with their bytes.
 pub type ChunkVisitor = dyn FnMut(&Chunk, &[u8]) + Send;
@@ -43,12 +43,19 @@ impl Fingerprinter {
         Fingerprinter { reader }
     }
 
-    /// A fingerprinter that shows chunks to a visitor instead of handing them over, and makes no sketches; nothing for a method without
-    /// chunks.
+    /// A fingerprinter that shows chunks to a visitor instead of handing them over; nothing for a method without chunks.
     pub(crate) fn visited(algorithm: Algorithm, key: &Key, visitor: Box<ChunkVisitor>) -> Option<Fingerprinter> {
-        let DocumentReader::Chunks(mut reader) = DocumentReader::new(algorithm, key) else { return None };
-        reader.leave_sketches();
+        let DocumentReader::Chunks(reader) = DocumentReader::new(algorithm, key) else { return None };
         Some(Fingerprinter { reader: Reader::Visited(reader, Mutex::new(visitor)) })
+    }
+
+    /// The same without window samples: the contents that it gives have empty ones.
+    #[must_use]
+    pub fn without_samples(mut self) -> Fingerprinter {
+        if let Reader::Chunks(reader) | Reader::Visited(reader, _) = &mut self.reader {
+            reader.leave_samples();
+        }
+        self
     }
 
     /// Reads `document` to its end and hands every chunk, in order, to `each`.
@@ -189,7 +196,7 @@ fn features(signature: &Signature) -> impl Iterator<Item = Chunk> {
 fn content(signature: &Signature) -> Content {
     let chunk_count = signature.features.len() + usize::from(signature.index.is_some());
     let (size_bytes, digest) = (signature.size_bytes, signature.digest);
-    Content { size_bytes, chunk_count: chunk_count as u64, digest, sketch: ContentSketch::NONE }
+    Content { size_bytes, chunk_count: chunk_count as u64, digest, sample: WindowSample::NONE }
 }
 
 #[cfg(test)]

@@ -33,7 +33,6 @@ mod capabilities;
 mod chunk;
 mod chunk_reader;
 mod chunk_tagger;
-mod content_sketch;
 mod estimate;
 mod extractor;
 mod feature_reader;
@@ -68,6 +67,7 @@ mod test_support;
 mod text;
 mod view;
 mod window;
+mod window_sample;
 #[cfg(target_arch = "x86_64")]
 mod x86;
 
@@ -78,7 +78,6 @@ pub use chunk::{Chunk, Content, ContentDigest, Tag};
 pub use chunk_reader::Contents;
 pub use chunk_reader::segments::{Join, Segment};
 pub use chunk_tagger::ChunkTagger;
-pub use content_sketch::{ContentSketch, SKETCH_SLOTS, SKETCH_WINDOW_BYTES};
 pub use estimate::{Estimate, Likeness};
 pub use fine::{
     FINE_BYTES_MAX, FINE_CHUNK_BYTES_MOST, FineChunk, FineCutter, fine_chunks_max, fine_of_text, fine_to_text,
@@ -102,3 +101,7 @@ pub use sparse::{Dense, ReadSparse};
 pub use split_mix::SplitMix64;
 pub use terms::{Terms, cosine};
 pub use view::View;
+pub use window_sample::{
+    SAMPLE_VALUE_BYTES, SAMPLE_VALUES_MAX, SAMPLE_WINDOW_BYTES, SampleCounts, WindowSample, sample_bytes_per_value,
+    unpack_sample_value,
+};

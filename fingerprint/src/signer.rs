@@ -19,8 +19,8 @@ impl Signer {
     pub(crate) fn new(algorithm: Algorithm, key: &Key) -> Signer {
         let mut reader = DocumentReader::new(algorithm, key);
         if let DocumentReader::Chunks(reader) = &mut reader {
-            // A signature has no sketch.
-            reader.leave_sketches();
+            // A signature has no sample.
+            reader.leave_samples();
         }
         Signer { reader }
     }

@@ -72,11 +72,11 @@ fn line(input: &Input, chunk_bytes: u64, key: Option<[u8; 32]>) -> String {
             Ok(())
         })
         .unwrap();
-    let sketch: Vec<String> = content.sketch.slots().map(|(slot, value)| format!("[{slot},{value}]")).collect();
-    let sketch = sketch.join(",");
+    let sample: Vec<String> = content.sample.values().map(|value| value.to_string()).collect();
+    let sample = sample.join(",");
     format!(
         "{{\"input\":{},\"chunk_bytes\":{chunk_bytes},\"key\":{key_json},\"key_fingerprint\":\"{}\",\"method_id\":\"{}\",\
-         \"size_bytes\":{},\"content\":\"{}\",\"chunks\":[{chunks}],\"sketch\":[{sketch}]}}\n",
+         \"size_bytes\":{},\"content\":\"{}\",\"chunks\":[{chunks}],\"sample\":[{sample}]}}\n",
         input.json(),
         key.fingerprint(),
         method.id(&key),

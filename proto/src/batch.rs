@@ -7,12 +7,12 @@
 
 use std::collections::HashMap;
 
-use cognate_fingerprint::{Chunk, Content, ContentDigest, ContentSketch, SKETCH_WINDOW_BYTES, Tag};
+use cognate_fingerprint::{Chunk, Content, ContentDigest, SAMPLE_VALUE_BYTES, SAMPLE_WINDOW_BYTES, Tag, WindowSample};
 use prost::Message as _;
 
 use crate::limits::{
     BATCH_BODY_BYTES_MAX, BATCH_BODY_BYTES_TARGET, BATCH_PATH_BYTES_MAX, CONTENT_BYTES_MAX, CONTENT_CHUNKS_MAX,
-    SKETCH_BYTES_MAX, SKETCH_SLOTS_BYTES_MAX,
+    SAMPLE_BYTES_MAX,
 };
 use crate::path::{DocumentPath, PathError};
 use crate::v1;
@@ -204,22 +204,20 @@ impl BatchBuilder {
         table.size_bytes.push(content.size_bytes);
         table.chunk_counts.push(row_number(chunks.rows()));
         table.chunks.get_or_insert_default().append(chunks);
-        table.sketch_slots.push(content.sketch.filled().into());
-        let before = table.sketches.len();
-        content.sketch.slots().for_each(|(_, value)| table.sketches.extend_from_slice(&value.to_le_bytes()));
-        self.body_bytes += 24 + SKETCH_SLOTS_BYTES_MAX + table.sketches.len() - before + chunks.rows() * 19;
+        table.sample_counts.push(row_number(content.sample.len()));
+        table.samples.extend_from_slice(content.sample.as_bytes());
+        self.body_bytes += 27 + content.sample.as_bytes().len() + chunks.rows() * 19;
     }
 
-    /// Adds a piece of a content that is too large for one batch; the last one has its digest, size, chunk count and sketch.
+    /// Adds a piece of a content that is too large for one batch; the last one has its digest, size, chunk count and sample.
     pub fn part(&mut self, upload: u64, chunks: v1::ChunkTable, end: Option<&Content>) {
         debug_assert!(chunks.rows() <= CONTENT_CHUNKS_MAX);
-        self.body_bytes += 48 + end.map_or(0, |_| SKETCH_BYTES_MAX) + chunks.rows() * 19;
+        self.body_bytes += 48 + end.map_or(0, |_| SAMPLE_BYTES_MAX) + chunks.rows() * 19;
         let end = end.map(|content| v1::ContentEnd {
             digest: content.digest.0.to_vec(),
             size_bytes: content.size_bytes,
             chunk_count: content.chunk_count,
-            sketch_slots: content.sketch.filled().into(),
-            sketch: content.sketch.slots().flat_map(|(_, value)| value.to_le_bytes()).collect(),
+            sample: content.sample.as_bytes().to_vec(),
         });
         self.parts.push(v1::ContentPart { upload, chunks: Some(chunks), end });
     }
@@ -233,8 +231,8 @@ impl BatchBuilder {
     /// Packs the body and begins an empty batch. Returns the documents too, in the order in which they are sent.
     pub fn finish(&mut self) -> (prost::bytes::Bytes, Vec<DocumentRow>) {
         let BatchBuilder { mut contents, places, parts, mut documents, .. } = std::mem::take(self);
-        if contents.sketches.is_empty() {
-            contents.sketch_slots.clear();
+        if contents.samples.is_empty() {
+            contents.sample_counts.clear();
         }
         documents.sort_by(|a, b| a.path.cmp(&b.path));
         let body = v1::BatchBody {
@@ -374,7 +372,7 @@ impl Batch {
         let chunks = table.chunks.unwrap_or_default();
         chunks.check(chunk_bytes_max)?;
         let mut contents = contents(&table.digests, &table.size_bytes, &table.chunk_counts, &chunks, chunk_bytes_max)?;
-        put_sketches(&mut contents, &table.sketch_slots, &table.sketches, chunk_bytes_max)?;
+        put_samples(&mut contents, &table.sample_counts, &table.samples, chunk_bytes_max)?;
         let parts = body.parts.into_iter().map(|part| checked_part(part, chunk_bytes_max)).collect::<Result<_, _>>()?;
         let documents = body.documents.unwrap_or_default().rows(&contents, BATCH_PATH_BYTES_MAX)?;
         Ok(Batch { contents, chunks, parts, documents })
@@ -406,7 +404,7 @@ fn contents(
         }
         lengths = rest;
         let digest = ContentDigest(digest.try_into().expect("chunks of sixteen"));
-        contents.push(Content { size_bytes, chunk_count: chunk_count.into(), digest, sketch: ContentSketch::NONE });
+        contents.push(Content { size_bytes, chunk_count: chunk_count.into(), digest, sample: WindowSample::NONE });
     }
     if !lengths.is_empty() {
         return field("chunk_counts", "counts fewer chunks than there are");
@@ -414,40 +412,42 @@ fn contents(
     Ok(contents)
 }
 
-/// Gives contents their sketches: none, or an entry of `slots` for each.
-fn put_sketches(
+/// Gives contents their samples: none, or an entry of `counts` for each.
+fn put_samples(
     contents: &mut [Content],
-    slots: &[u32],
-    values: &[u8],
+    counts: &[u32],
+    samples: &[u8],
     chunk_bytes_max: u32,
 ) -> Result<(), BatchError> {
-    let (words, []) = values.as_chunks::<4>() else {
-        return field("sketches", "does not have four bytes for each value");
-    };
-    if !slots.is_empty() && slots.len() != contents.len() {
-        return field("sketch_slots", "does not have one entry for each content");
+    if !counts.is_empty() && counts.len() != contents.len() {
+        return field("sample_counts", "does not have one entry for each content");
     }
-    if !words.is_empty() && chunk_bytes_max <= FEATURE_WEIGHT_MAX {
-        return field("sketches", "is of a method without chunks");
+    if !samples.is_empty() && chunk_bytes_max <= FEATURE_WEIGHT_MAX {
+        return field("samples", "is of a method without chunks");
     }
-    let mut words = words.iter().map(|word| u32::from_le_bytes(*word));
-    for (content, slots) in contents.iter_mut().zip(slots) {
-        let Ok(filled) = u16::try_from(*slots) else {
-            return field("sketch_slots", format!("names slots that no sketch has: {slots:#x}"));
+    let mut rest = samples;
+    for (content, count) in contents.iter_mut().zip(counts) {
+        let Some((own, further)) = rest.split_at_checked((*count as usize).saturating_mul(SAMPLE_VALUE_BYTES)) else {
+            return field("samples", "has fewer values than are counted");
         };
-        let windows = (content.size_bytes + 1).saturating_sub(SKETCH_WINDOW_BYTES as u64);
-        if u64::from(filled.count_ones()) > windows {
-            return field("sketch_slots", format!("has more slots than {} bytes have windows", content.size_bytes));
-        }
-        match ContentSketch::new(filled, words.by_ref().take(filled.count_ones() as usize)) {
-            Some(sketch) => content.sketch = sketch,
-            None => return field("sketches", "has fewer values than slots, or a value of 0"),
-        }
+        content.sample = checked_sample(own.to_vec(), content.size_bytes)?;
+        rest = further;
     }
-    if words.next().is_some() {
-        return field("sketches", "has more values than slots");
+    if !rest.is_empty() {
+        return field("samples", "has more values than are counted");
     }
     Ok(())
+}
+
+fn checked_sample(bytes: Vec<u8>, size_bytes: u64) -> Result<WindowSample, BatchError> {
+    let Some(sample) = WindowSample::from_bytes(bytes) else {
+        return field("samples", "has values that do not ascend, are too large or too many");
+    };
+    let windows = (size_bytes + 1).saturating_sub(SAMPLE_WINDOW_BYTES as u64);
+    if sample.len() as u64 > windows {
+        return field("samples", format!("has more values than {size_bytes} bytes have windows"));
+    }
+    Ok(sample)
 }
 
 fn checked_part(part: v1::ContentPart, chunk_bytes_max: u32) -> Result<Part, BatchError> {
@@ -464,9 +464,10 @@ fn checked_part(part: v1::ContentPart, chunk_bytes_max: u32) -> Result<Part, Bat
             }
             let digest = ContentDigest(digest);
             let (size_bytes, chunk_count) = (end.size_bytes, end.chunk_count);
-            let mut content = Content { size_bytes, chunk_count, digest, sketch: ContentSketch::NONE };
-            put_sketches(std::slice::from_mut(&mut content), &[end.sketch_slots], &end.sketch, chunk_bytes_max)?;
-            Some(content)
+            if !end.sample.is_empty() && chunk_bytes_max <= FEATURE_WEIGHT_MAX {
+                return field("sample", "is of a method without chunks");
+            }
+            Some(Content { size_bytes, chunk_count, digest, sample: checked_sample(end.sample, size_bytes)? })
         }
     };
     Ok(Part { upload: part.upload, chunks, end })

@@ -80,10 +80,10 @@ impl RowHash {
         RowHash::of(&bytes)
     }
 
-    /// The hash of a content's row, with the digest of its sketch.
-    pub fn of_content(digest: ContentDigest, size_bytes: u64, chunk_count: u64, sketch_digest: u64) -> RowHash {
+    /// The hash of a content's row, with the digest of its sample.
+    pub fn of_content(digest: ContentDigest, size_bytes: u64, chunk_count: u64, sample_digest: u64) -> RowHash {
         let mut bytes = Vec::new();
-        put_content((digest, size_bytes, chunk_count, sketch_digest), &mut bytes);
+        put_content((digest, size_bytes, chunk_count, sample_digest), &mut bytes);
         RowHash::of(&bytes)
     }
 
@@ -115,8 +115,8 @@ impl RowSum {
     }
 
     /// Adds the row of a content, as [`RowHash::of_content`] has it.
-    pub fn add_content(&mut self, digest: ContentDigest, size_bytes: u64, chunk_count: u64, sketch_digest: u64) {
-        put_content((digest, size_bytes, chunk_count, sketch_digest), &mut self.rows);
+    pub fn add_content(&mut self, digest: ContentDigest, size_bytes: u64, chunk_count: u64, sample_digest: u64) {
+        put_content((digest, size_bytes, chunk_count, sample_digest), &mut self.rows);
         self.end_row();
     }
 
@@ -150,10 +150,10 @@ fn put_document(row: &DocumentRow, bytes: &mut Vec<u8>) {
 }
 
 /// Appends the row of a content.
-fn put_content((digest, size_bytes, chunk_count, sketch_digest): (ContentDigest, u64, u64, u64), bytes: &mut Vec<u8>) {
+fn put_content((digest, size_bytes, chunk_count, sample_digest): (ContentDigest, u64, u64, u64), bytes: &mut Vec<u8>) {
     bytes.push(b'C');
     bytes.extend_from_slice(&digest.0);
-    [size_bytes, chunk_count, sketch_digest].iter().for_each(|number| bytes.extend_from_slice(&number.to_le_bytes()));
+    [size_bytes, chunk_count, sample_digest].iter().for_each(|number| bytes.extend_from_slice(&number.to_le_bytes()));
 }
 
 fn words(bytes: [u8; 32]) -> [u64; 4] {

@@ -1,6 +1,6 @@
 //! All limits of the wire, with their reasons. A value over a limit is refused by name, never cut short.
 
-use cognate_fingerprint::{FINE_CHUNK_BYTES_MOST, SKETCH_SLOTS, fine_chunks_max};
+use cognate_fingerprint::{FINE_CHUNK_BYTES_MOST, SAMPLE_VALUE_BYTES, SAMPLE_VALUES_MAX, fine_chunks_max};
 
 /// A batch is sent once its body has grown to this: large enough to be cheap, small enough to be sent again.
 pub const BATCH_BODY_BYTES_TARGET: usize = 192 * 1024;
@@ -37,16 +37,15 @@ pub const PATTERN_BYTES_MAX: usize = 1024;
 /// The longest line of text for people only, such as a failure or a software version.
 pub const TEXT_BYTES_MAX: usize = 1024;
 
-/// Bytes that name the slots of a sketch at most.
-pub const SKETCH_SLOTS_BYTES_MAX: usize = 3;
-/// Bytes of a sketch at most.
-pub const SKETCH_BYTES_MAX: usize = SKETCH_SLOTS_BYTES_MAX + 4 * SKETCH_SLOTS;
+/// Bytes of a window sample at most, with the number of its values.
+pub const SAMPLE_BYTES_MAX: usize = 3 + SAMPLE_VALUE_BYTES * SAMPLE_VALUES_MAX;
 
 /// Bytes that one row adds to a batch at most; a builder stops before the limit by it.
 pub const ROW_BYTES_MAX: usize = PATH_BYTES_MAX + 64;
 
-const _: () = assert!(BATCH_BODY_BYTES_TARGET + CONTENT_CHUNKS_MAX * 24 + ROW_BYTES_MAX < BATCH_BODY_BYTES_MAX);
-const _: () = assert!(SKETCH_BYTES_MAX < ROW_BYTES_MAX);
+const _: () = assert!(
+    BATCH_BODY_BYTES_TARGET + CONTENT_CHUNKS_MAX * 24 + SAMPLE_BYTES_MAX + ROW_BYTES_MAX < BATCH_BODY_BYTES_MAX
+);
 const _: () = assert!(BATCH_BODY_BYTES_MAX + 2 * PADDED_BYTES < MESSAGE_BYTES_MAX);
 const _: () = assert!((BATCH_BODY_BYTES_MAX as u64) * 2 < WINDOW_BYTES);
 /// Addresses that an invitation or a credential may name.

@@ -6,7 +6,7 @@ use std::collections::HashSet;
 use std::fmt::Display;
 use std::path::Path;
 
-use cognate_fingerprint::{Chunk, Content, ContentDigest, ContentSketch, Method, Tag, View};
+use cognate_fingerprint::{Chunk, Content, ContentDigest, Method, Tag, View, WindowSample};
 use cognate_proto::batch::{Batch, BatchBuilder, DocumentRow, DocumentState};
 use cognate_proto::file_hash::{FileHash, FileHashList, HashKind};
 use cognate_proto::fine::{FineChoice, expansions};
@@ -37,8 +37,8 @@ fn batch() -> Vec<u8> {
         let chunk = |tag| Chunk { offset: 0, length_bytes: 100, tag: Tag([tag; 16]), repeated_byte: false };
         (0..number).for_each(|tag| table.push(&chunk(tag)));
         let chunks = u64::from(number);
-        let (digest, sketch) = (ContentDigest([number; 16]), ContentSketch::NONE);
-        builder.content(&Content { size_bytes: 100 * chunks, chunk_count: chunks, digest, sketch }, &table);
+        let (digest, sample) = (ContentDigest([number; 16]), WindowSample::NONE);
+        builder.content(&Content { size_bytes: 100 * chunks, chunk_count: chunks, digest, sample }, &table);
         builder.document(DocumentRow {
             path: DocumentPath::new(&[b'a' + number, b'/', b'x']).unwrap(),
             state: DocumentState::Read,

@@ -58,9 +58,9 @@ struct FileLine<'a> {
     /// Indexes, from 0, of chunks that repeat one byte.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     repeated: Vec<usize>,
-    /// The filled slots of the sketch, with their values.
+    /// The values of the window sample, ascending.
     #[serde(skip_serializing_if = "Vec::is_empty")]
-    sketch: Vec<(usize, u32)>,
+    sample: Vec<u64>,
     /// For the method that makes numbers: the number, or `null` if a document is too short for one.
     #[serde(skip_serializing_if = "Option::is_none")]
     index: Option<Option<i128>>,
@@ -106,7 +106,7 @@ fn line<'a>(path: &'a str, under: Under<'a>, became: &Became) -> FileLine<'a> {
             let of_chunk = |chunk: &Chunk| fine.get(&chunk.tag).map(|fine| fine_to_text(fine)).unwrap_or_default();
             let fine = if fine.is_empty() { Vec::new() } else { chunks.iter().map(of_chunk).collect() };
             let chunks = Some(chunks.iter().map(place).collect());
-            FileLine { chunks, fine, sketch: content.sketch.slots().collect(), ..line }
+            FileLine { chunks, fine, sample: content.sample.values().collect(), ..line }
         }
         Became::Chunks(chunks, content, _) => FileLine {
             windows: Some(content.chunk_count),

@@ -173,15 +173,24 @@ pub struct SharedBytes {
     pub outside_templates: u64,
     /// Outside of templates and of frames.
     pub outside_frames: u64,
+    /// Of any part, in the one that has more of them: what one has once and the other twice counts twice.
+    pub greater: u64,
 }
 
 impl SharedBytes {
+    /// Bytes of which none is in a template or a frame.
+    #[must_use]
+    pub fn whole(bytes: u64) -> SharedBytes {
+        SharedBytes { all: bytes, outside_templates: bytes, outside_frames: bytes, greater: bytes }
+    }
+
     fn of(sides: [[u64; 3]; 2]) -> SharedBytes {
         let lesser = |parts: usize| {
             let [a, b] = sides.map(|bytes| bytes[..parts].iter().sum::<u64>());
             a.min(b)
         };
-        SharedBytes { all: lesser(3), outside_templates: lesser(2), outside_frames: lesser(1) }
+        let greater = sides.iter().map(|bytes| bytes.iter().sum()).max().unwrap_or(0);
+        SharedBytes { all: lesser(3), outside_templates: lesser(2), outside_frames: lesser(1), greater }
     }
 
     /// Both sums together.
@@ -191,6 +200,7 @@ impl SharedBytes {
             all: self.all + other.all,
             outside_templates: self.outside_templates + other.outside_templates,
             outside_frames: self.outside_frames + other.outside_frames,
+            greater: self.greater + other.greater,
         }
     }
 }

@@ -55,7 +55,7 @@ fn any_ledger_is_read_or_its_damage_is_named() {
 fn any_record_of_the_sent_state_is_read_or_the_index_starts_again() {
     let folder = tempfile::tempdir().unwrap();
     let path = folder.path().join("index.log");
-    let upload = IndexUpload { epoch: 7, sketches: true };
+    let upload = IndexUpload { epoch: 7, samples: true };
     SentState::open(&path, upload).unwrap();
     let bytes = std::fs::read(&path).unwrap();
     let end = bytes.iter().position(|byte| *byte == b'\n').unwrap() + 1;

@@ -38,15 +38,15 @@ pub struct Policy {
     pub plain_indexes: bool,
     /// If set, other parties may get the term vectors of documents that were proposed as similar.
     pub term_vectors: bool,
-    /// The scans that get fine chunks; sketches of contents are sent by it, too ([`Policy::allows_sketches`]).
+    /// The scans that get fine chunks; samples of contents are sent by it, too ([`Policy::allows_samples`]).
     pub fine: FinePolicy,
     /// The share of the chunks of an index that scans across parties may have cut again in a day, above 0 and at most 1.
     pub fine_share_per_day: f64,
     /// If set, all sites of the federation belong to one party. Otherwise every scan counts as one across parties, whatever the
     /// coordinator says of it.
     pub one_party: bool,
-    /// False if no sketches of contents are sent, whatever `fine` says: a comparison by whole chunks alone uses none.
-    pub sketches: bool,
+    /// False if no samples of contents are sent, whatever `fine` says: a comparison by whole chunks alone uses none.
+    pub samples: bool,
     /// If set, scans across parties are allowed without a key.
     pub unkeyed_across_parties: bool,
     /// If set, a scan may read the documents that an earlier scan chose again, under another allowed method.
@@ -127,7 +127,7 @@ impl Policy {
             fine: FinePolicy::Always,
             fine_share_per_day: 1.0,
             one_party: true,
-            sketches: true,
+            samples: true,
             unkeyed_across_parties: true,
             refine: true,
             follow_symlinks: true,
@@ -256,10 +256,10 @@ impl Policy {
         if self.one_party && !across_parties { 1.0 } else { self.fine_share_per_day }
     }
 
-    /// True if sketches of contents are sent: where fine chunks may be as well. It does not depend on a scan, because an index serves
+    /// True if samples of contents are sent: where fine chunks may be as well. It does not depend on a scan, because an index serves
     /// many.
-    pub fn allows_sketches(&self, keyed: bool) -> bool {
-        self.sketches && self.check_fine(keyed, false).is_ok()
+    pub fn allows_samples(&self, keyed: bool) -> bool {
+        self.samples && self.check_fine(keyed, false).is_ok()
     }
 
     /// Checks that a scan may follow symbolic links.
@@ -449,9 +449,9 @@ mod tests {
     }
 
     #[test]
-    fn sketches_are_sent_where_fine_chunks_may_be_whatever_the_scan() {
+    fn samples_are_sent_where_fine_chunks_may_be_whatever_the_scan() {
         let site = |fine, one_party| Policy { fine, one_party, ..policy() };
-        let sends = |fine, one_party| [true, false].map(|keyed| site(fine, one_party).allows_sketches(keyed));
+        let sends = |fine, one_party| [true, false].map(|keyed| site(fine, one_party).allows_samples(keyed));
         assert_eq!(sends(FinePolicy::Never, true), [false, false]);
         assert_eq!(sends(FinePolicy::WithinPartyOrKeyed, true), [true, true]);
         assert_eq!(sends(FinePolicy::WithinPartyOrKeyed, false), [true, false]);

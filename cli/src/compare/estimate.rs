@@ -154,7 +154,7 @@ impl Reader<'_> {
         let read = self.sides[side].open_document(number);
         let content = read.and_then(|mut file| self.fingerprinter.read(&mut file, |_| Ok(()))).ok();
         self.read.documents += 1;
-        self.read.bytes += content.map_or(0, |content| content.size_bytes);
+        self.read.bytes += content.as_ref().map_or(0, |content| content.size_bytes);
         let digest = content.map(|content| content.digest);
         self.digests.insert((side, number), digest);
         digest

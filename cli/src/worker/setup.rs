@@ -214,7 +214,7 @@ fn policy(entry: &PolicyEntry) -> Result<Policy, (&'static str, String)> {
         fine: entry.fine.parse().map_err(|error| ("fine", format!("{error}")))?,
         fine_share_per_day: entry.fine_share_per_day,
         one_party: false,
-        sketches: true,
+        samples: true,
         unkeyed_across_parties: entry.unkeyed_across_parties,
         refine: entry.refine,
         follow_symlinks: entry.follow_symlinks,

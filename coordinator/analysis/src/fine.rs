@@ -3,14 +3,13 @@
 //!
 //! | step | modules | result |
 //! |---|---|---|
-//! | propose | `candidates`: `sharing`, `placed`, `agreeing` | a bounded number of pairs |
+//! | propose | `candidates`: `sharing`, `placed`, `sampled` | a bounded number of pairs |
 //! | ask | `wanted`, `expansions` (`chunk_file`, `lookup`, `kept`) | the fine chunks of what the pairs do not share |
 //! | measure | `links`, `parts`, `coverage` | the bytes that each pair shares, and each two places |
 //! | find frames | `loose`, `loose_links`, `frames`, `crowded`, `outside` | what many unlike contents have, and links without it |
 //! | describe | `describe` | what people read about frames |
 //! | check | `sample`, `exact`, `answers` | how far reported shares are from the truth |
 
-mod agreeing;
 mod answers;
 mod bits;
 mod candidates;
@@ -33,6 +32,7 @@ mod pair_sums;
 mod parts;
 mod placed;
 mod sample;
+mod sampled;
 mod sharing;
 #[cfg(test)]
 mod tests;

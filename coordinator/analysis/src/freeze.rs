@@ -3,10 +3,11 @@
 
 mod gathering;
 mod paths;
+mod samples;
 
 use std::collections::HashMap;
 
-use cognate_fingerprint::{ContentDigest, ContentSketch, Method, Tag, View};
+use cognate_fingerprint::{ContentDigest, Method, Tag, View};
 use cognate_proto::batch::DocumentState;
 use cognate_proto::name::{PartyName, RepositoryName, SiteName};
 use cognate_proto::path::DocumentPath;
@@ -16,6 +17,7 @@ use cognate_similarity::{ContentIndex, RunInput, RunShards};
 
 use self::gathering::{GatheredDocuments, Gathering, Ordinals};
 pub(crate) use self::paths::{PathPlace, Paths};
+pub(crate) use self::samples::WindowSamples;
 use crate::error::Error;
 use crate::part::{Choice, Part};
 use crate::versions::Versions;
@@ -34,8 +36,8 @@ pub(crate) struct FrozenSet {
     /// The places of the documents that are controls, ascending.
     pub(crate) controls: Vec<u32>,
     pub(crate) contents: Vec<FrozenContent>,
-    /// The sketch of each content; empty if none of its sites sends sketches.
-    pub(crate) sketches: Vec<ContentSketch>,
+    /// The window samples of the contents.
+    pub(crate) samples: WindowSamples,
     pub(crate) unread: Vec<(u16, DocumentPath, DocumentState)>,
     /// Under a text view, documents that hold no text themselves.
     pub(crate) bare: Vec<BareDocument>,
@@ -265,7 +267,7 @@ impl FrozenSet {
         for (root, contradicted) in roots.iter_mut().zip(&versions.contradicted) {
             root.contradicted = *contradicted;
         }
-        let GatheredDocuments { documents, paths, contents, sketches, unread, bare, messages, renamed, .. } = found;
+        let GatheredDocuments { documents, paths, contents, samples, unread, bare, messages, renamed, .. } = found;
         let mut frozen = FrozenSet {
             roots,
             firsts: firsts(&documents, index32(rows.len())),
@@ -273,7 +275,7 @@ impl FrozenSet {
             documents,
             paths,
             contents,
-            sketches,
+            samples,
             unread,
             bare,
             messages,

@@ -2,13 +2,13 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use cognate_fingerprint::{ContentDigest, ContentSketch};
+use cognate_fingerprint::ContentDigest;
 use cognate_proto::name::RepositoryName;
 use cognate_proto::path::DocumentPath;
 use cognate_proto::v1::SyncSummary;
 use cognate_similarity::{ContentIndex, RunShards};
 
-use crate::freeze::{Evidence, FrozenContent, FrozenDocument, FrozenRoot, FrozenSet, Paths, firsts};
+use crate::freeze::{Evidence, FrozenContent, FrozenDocument, FrozenRoot, FrozenSet, Paths, WindowSamples, firsts};
 use crate::part::Part;
 
 /// The documents of a repository: path and content.
@@ -60,7 +60,7 @@ pub(crate) fn frozen(trees: &[&Tree]) -> FrozenSet {
         documents,
         paths,
         contents: numbers.iter().map(content).collect(),
-        sketches: vec![ContentSketch::NONE; numbers.len()],
+        samples: WindowSamples::none(numbers.len()),
         unread: Vec::new(),
         bare: Vec::new(),
         messages: Vec::new(),

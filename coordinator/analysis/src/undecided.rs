@@ -17,6 +17,8 @@ pub(crate) enum UndecidedReason {
     Incomplete,
     /// A bound left a pair out.
     Cut,
+    /// What was measured of a pair is so little below the threshold that the truth may reach it.
+    Close,
 }
 
 /// Per content, the reason why some pair of it was not measured to the end.
@@ -42,6 +44,14 @@ impl<'a> UndecidedContents<'a> {
         for content in [a, b] {
             let known = &mut self.reasons[content as usize];
             *known = Some(known.map_or(reason, |known| known.min(reason)));
+        }
+    }
+
+    /// Takes in contents that have no place left for what may be their relatives.
+    pub(crate) fn crowded(&mut self, contents: &[u32]) {
+        for content in contents {
+            let known = &mut self.reasons[*content as usize];
+            *known = Some(known.map_or(UndecidedReason::Cut, |known| known.min(UndecidedReason::Cut)));
         }
     }
 
@@ -78,5 +88,11 @@ mod tests {
         check(&[&[0, 1], &[2]], &pairs, &[None, gave_none, gave_none]);
         check(&[&[0, 1, 2]], &pairs, &[cut, gave_none, gave_none]);
         check(&[&[0, 1], &[1]], &pairs[..1], &[cut, cut]);
+    }
+
+    #[test]
+    fn the_first_reason_that_applies_is_given() {
+        let pairs = [([0, 2], UndecidedReason::Close), ([0, 2], UndecidedReason::Incomplete)];
+        check(&[&[0, 1], &[2]], &pairs, &[Some(UndecidedReason::Incomplete), None, Some(UndecidedReason::Incomplete)]);
     }
 }

@@ -1,6 +1,6 @@
 //! Small batches for the tests of this crate and of those above.
 
-use cognate_fingerprint::{Chunk, Content, ContentDigest, ContentSketch, Method, Tag};
+use cognate_fingerprint::{Chunk, Content, ContentDigest, Method, Tag, WindowSample};
 use cognate_proto::batch::{BatchBuilder, DocumentRow, DocumentState, body_digest};
 use cognate_proto::index_digest::{IndexDigest, RowHash};
 use cognate_proto::path::DocumentPath;
@@ -20,7 +20,7 @@ pub fn batch(number: u8) -> (Vec<u8>, [u8; 16], [RowHash; 2]) {
     let mut table = ChunkTable::default();
     table.push(&Chunk { offset: 0, length_bytes: 100, tag: Tag([number; 16]), repeated_byte: false });
     let digest = ContentDigest([number; 16]);
-    let content = Content { size_bytes: 100, chunk_count: 1, digest, sketch: ContentSketch::NONE };
+    let content = Content { size_bytes: 100, chunk_count: 1, digest, sample: WindowSample::NONE };
     let row = DocumentRow {
         path: DocumentPath::new(&[b'a' + number]).expect("the test's own data is valid"),
         state: DocumentState::Read,

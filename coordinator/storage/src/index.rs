@@ -4,7 +4,7 @@ mod contents;
 
 use std::collections::HashSet;
 
-use cognate_fingerprint::{Content, ContentDigest, ContentSketch};
+use cognate_fingerprint::{Content, ContentDigest, WindowSample};
 use cognate_proto::batch::{Batch, DocumentRow, DocumentState, FEATURE_WEIGHT_MAX};
 use cognate_proto::documents::{Documents, IndexedDocument};
 use cognate_proto::index_digest::{IndexDigest, RowHash, RowSum};
@@ -18,7 +18,7 @@ use crate::segment::BaseRecord;
 /// Digests of batches in memory, 16 bytes each; beyond it those of the last window stay.
 const DIGESTS_MAX: usize = 1 << 16;
 /// Memory for a content: a row, and its place in a table that is half full or more.
-const CONTENT_BYTES: u64 = 145;
+const CONTENT_BYTES: u64 = 121;
 
 /// The state of an index after some batch.
 #[derive(Default)]
@@ -44,11 +44,13 @@ pub struct Index {
     size_bytes: u64,
     /// Bytes of the paths of all documents.
     name_bytes: u64,
+    /// Bytes of the samples of all contents.
+    sample_bytes: u64,
     next_ordinal: u32,
 }
 
 /// Facts about a content besides its chunks.
-#[derive(Clone, Copy, Debug)]
+#[derive(Clone, Debug)]
 pub struct IndexedContent {
     /// Its number in the index's runs.
     pub ordinal: u32,
@@ -63,21 +65,21 @@ pub struct IndexedContent {
     /// The digest of its size and of its chunks in their order. Sites that mean the same content send the same chunks; a site
     /// that sends others under its digest is known by this.
     pub chunks_digest: [u8; 16],
-    /// Its sketch, if its site sends sketches.
-    pub sketch: ContentSketch,
+    /// Its sample, if its site sends samples.
+    pub sample: WindowSample,
 }
 
 impl IndexedContent {
     /// The facts that a site declares; the others follow from its chunks.
     fn of(content: &Content) -> IndexedContent {
-        let Content { size_bytes, chunk_count, sketch, .. } = *content;
-        let chunks_digest = [0; 16];
-        IndexedContent { ordinal: 0, size_bytes, chunk_count, weight: 0, repeated_bytes: 0, chunks_digest, sketch }
+        let Content { size_bytes, chunk_count, .. } = *content;
+        let (chunks_digest, sample) = ([0; 16], content.sample.clone());
+        IndexedContent { ordinal: 0, size_bytes, chunk_count, weight: 0, repeated_bytes: 0, chunks_digest, sample }
     }
 
     /// The hash of its row.
     fn row_hash(&self, digest: ContentDigest) -> RowHash {
-        RowHash::of_content(digest, self.size_bytes, self.chunk_count, self.sketch.digest())
+        RowHash::of_content(digest, self.size_bytes, self.chunk_count, self.sample.digest())
     }
 }
 
@@ -133,7 +135,8 @@ impl Index {
     /// About the memory that it takes.
     pub(crate) fn memory_bytes(&self) -> u64 {
         let (documents, contents) = (self.documents.len() as u64, self.contents.len() as u64);
-        Documents::memory_bytes(documents, self.name_bytes) + contents * CONTENT_BYTES + self.digests.len() as u64 * 16
+        let names = Documents::memory_bytes(documents, self.name_bytes);
+        names + contents * CONTENT_BYTES + self.sample_bytes + self.digests.len() as u64 * 16
     }
 
     /// The root over documents and contents.
@@ -201,7 +204,7 @@ impl Index {
         let contents = self.contents.iter().filter(|(digest, _)| counts(digest));
         documents
             + contents
-                .map(|(_, content)| 24 + 19 * content.chunk_count + 4 * content.sketch.slots().count() as u64)
+                .map(|(_, content)| 24 + 19 * content.chunk_count + content.sample.as_bytes().len() as u64)
                 .sum::<u64>()
     }
 
@@ -229,7 +232,7 @@ impl Index {
         let digests = batch.documents.iter().filter_map(|row| row.content);
         let mut unknown: Vec<ContentDigest> = digests.filter(|digest| !self.contents.contains(digest)).collect();
         if !unknown.is_empty() {
-            let ended = batch.parts.iter().filter_map(|part| part.end.map(|end| end.digest));
+            let ended = batch.parts.iter().filter_map(|part| part.end.as_ref().map(|end| end.digest));
             let arriving: HashSet<ContentDigest> =
                 batch.contents.iter().map(|content| content.digest).chain(ended).collect();
             unknown.retain(|digest| !arriving.contains(digest));
@@ -247,7 +250,7 @@ impl Index {
             let mut upload = current.filter(|(number, _)| *number == part.upload).unwrap_or_default().1;
             upload.grow(&part.chunks);
             current = Some((part.upload, upload));
-            if let Some(end) = part.end {
+            if let Some(end) = &part.end {
                 let tiles = chunk_bytes_max > FEATURE_WEIGHT_MAX;
                 let size_bytes = if tiles { upload.weight } else { end.size_bytes };
                 if (end.size_bytes, end.chunk_count) != (size_bytes, upload.chunk_count) {
@@ -311,13 +314,13 @@ impl Index {
             posting(upload.ordinal, &mut own);
             own.by_ref().for_each(drop);
             self.uploaded.update(&encoded);
-            match part.end {
+            match &part.end {
                 None => self.upload = Some((part.upload, upload)),
                 Some(end) => {
                     let chunks_digest = chunks_digest(end.size_bytes, self.uploaded.finalize());
                     let Upload { ordinal, weight, repeated_bytes, .. } = upload;
                     let facts =
-                        IndexedContent { ordinal, weight, repeated_bytes, chunks_digest, ..IndexedContent::of(&end) };
+                        IndexedContent { ordinal, weight, repeated_bytes, chunks_digest, ..IndexedContent::of(end) };
                     self.add_content(end.digest, facts);
                 }
             }
@@ -333,8 +336,11 @@ impl Index {
 
     /// A repeated content keeps its first ordinal; the postings of the second belong to no content.
     fn add_content(&mut self, digest: ContentDigest, facts: IndexedContent) {
+        let (size_bytes, chunk_count, sample) = (facts.size_bytes, facts.chunk_count, facts.sample.digest());
+        let sample_bytes = facts.sample.as_bytes().len() as u64;
         if self.contents.add(digest, facts) {
-            self.root.add_content(digest, facts.size_bytes, facts.chunk_count, facts.sketch.digest());
+            self.sample_bytes += sample_bytes;
+            self.root.add_content(digest, size_bytes, chunk_count, sample);
         }
     }
 
@@ -423,7 +429,7 @@ mod tests {
         }
         let size_bytes = lengths.iter().copied().map(u64::from).sum();
         let (chunk_count, digest) = (lengths.len() as u64, ContentDigest([number; 16]));
-        let content = Content { size_bytes, chunk_count, digest, sketch: ContentSketch::NONE };
+        let content = Content { size_bytes, chunk_count, digest, sample: WindowSample::NONE };
         (content, table)
     }
 

@@ -146,7 +146,13 @@ pub(super) struct Link {
 impl DocumentRow {
     /// True if the report says that no other site has anything of it.
     pub(super) fn is_only_here(&self) -> bool {
-        self.partner.is_none() && !self.is_undecided() && !self.status.starts_with("excluded")
+        let is_open = self.is_undecided() || self.has_standard_text() || self.status.starts_with("excluded");
+        self.partner.is_none() && !is_open
+    }
+
+    /// True if the report says that others have what many unlike documents have, and nothing else of it.
+    pub(super) fn has_standard_text(&self) -> bool {
+        self.status == "standard_text"
     }
 
     /// True if the report leaves open what other sites have of it.

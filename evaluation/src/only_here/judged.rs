@@ -4,7 +4,7 @@ use std::collections::{BTreeMap, HashMap};
 
 use crate::error::Error;
 use crate::in_common::measure::{Measurer, ways};
-use crate::only_here::comparison::{Place, Report};
+use crate::only_here::comparison::{DocumentRow, Place, Report};
 use crate::only_here::content::Content;
 use crate::only_here::partners::{DOCUMENT_BYTES_MIN, Partner};
 use crate::only_here::shared::ContentWindows;
@@ -15,6 +15,8 @@ use crate::threads::each;
 /// A pair is linked at half, and false below this true share.
 pub(super) const LINKED_SHARE: f64 = 0.5;
 pub(super) const FALSE_SHARE: f64 = 0.3;
+/// What a copy with edits shares, at least.
+pub(super) const FOUR_FIFTHS: f64 = 0.8;
 
 /// The documents of a site by the report and by the truth, of [`DOCUMENT_BYTES_MIN`] and more.
 #[derive(Default)]
@@ -23,6 +25,8 @@ pub(super) struct SiteJudgement {
     pub(super) documents: usize,
     pub(super) only_here: usize,
     pub(super) undecided: usize,
+    /// Documents of which others have standard text alone, by the report, and those of them that truly share four fifths with one elsewhere.
+    pub(super) standard_text: [usize; 2],
     /// Documents that are no row of the report.
     pub(super) not_reported: usize,
     /// Of those that are only here by the report, those that truly share half with one document at another site.
@@ -81,8 +85,7 @@ pub(super) fn only_here(
     report: &Report,
     partners: &[Vec<Option<Partner>>],
 ) -> Result<Vec<SiteJudgement>, Error> {
-    let mut rows: HashMap<&Place, (bool, bool)> = HashMap::new();
-    rows.extend(report.documents.iter().map(|row| (&row.place, (row.is_only_here(), row.is_undecided()))));
+    let rows: HashMap<&Place, &DocumentRow> = report.documents.iter().map(|row| (&row.place, row)).collect();
     let mut measurer = Measurer::new()?;
     let mut judged = Vec::new();
     for (number, site) in sites.sites.iter().enumerate() {
@@ -94,20 +97,25 @@ pub(super) fn only_here(
             }
             counts.documents += 1;
             let place = Place { site: site.name.clone(), path: document.path.clone() };
-            let Some((is_only_here, is_undecided)) = rows.get(&place) else {
+            let Some(row) = rows.get(&place) else {
                 counts.not_reported += 1;
                 continue;
             };
-            counts.undecided += usize::from(*is_undecided);
-            if !is_only_here {
-                continue;
-            }
-            counts.only_here += 1;
+            counts.undecided += usize::from(row.is_undecided());
             // A copy elsewhere is missed as well.
             let copy = sites
                 .is_elsewhere(document.content, number)
                 .then_some(Partner { content: document.content, share: 1.0 });
             let partner = copy.or(partners[number][document.content]).filter(|partner| partner.share >= LINKED_SHARE);
+            if row.has_standard_text() {
+                let has_four_fifths = partner.is_some_and(|partner| partner.share >= FOUR_FIFTHS);
+                counts.standard_text[0] += 1;
+                counts.standard_text[1] += usize::from(has_four_fifths);
+            }
+            if !row.is_only_here() {
+                continue;
+            }
+            counts.only_here += 1;
             if let Some(partner) = partner {
                 let shares =
                     measured(&mut measurer, [document.content, partner.content].map(|number| &sites.contents[number]));

@@ -6,7 +6,7 @@ use crate::only_here::TruthCost;
 use crate::only_here::comparison::Report;
 use crate::only_here::coverage::coverage;
 use crate::only_here::excerpts::ExcerptResult;
-use crate::only_here::judged::{LinkJudgement, Reason, SiteJudgement};
+use crate::only_here::judged::{FOUR_FIFTHS, LinkJudgement, Reason, SiteJudgement};
 use crate::only_here::sites::Sites;
 use crate::setting::Setting;
 use crate::statistics::{per_cent, share};
@@ -16,7 +16,6 @@ const LISTED: usize = 20;
 
 /// The aims.
 const MISSED_HALF_MAX: f64 = 0.001;
-const FOUR_FIFTHS: f64 = 0.8;
 const FALSE_LINKS_MAX: f64 = 0.001;
 const HEADLINE_POINTS_MAX: f64 = 1.0;
 const EXCERPTS_MIN: f64 = 0.95;
@@ -139,17 +138,29 @@ fn sites_table(sites: &[SiteJudgement]) -> Table {
     let mut table = Table::new(
         "only-here-sites",
         "Documents that are reported as only here",
-        &["site", "documents", "only here", "not decided", "not reported", "truly half or more", "truly 80 % or more"],
+        &[
+            "site",
+            "documents",
+            "only here",
+            "truly half or more",
+            "truly 80 % or more",
+            "standard text",
+            "of these truly 80 % or more",
+            "not decided",
+            "not reported",
+        ],
     );
     for site in sites {
         table.row([
             site.site.as_str().into(),
             site.documents.into(),
             site.only_here.into(),
-            site.undecided.into(),
-            site.not_reported.into(),
             site.missed.len().into(),
             site.missed_from(FOUR_FIFTHS).into(),
+            site.standard_text[0].into(),
+            site.standard_text[1].into(),
+            site.undecided.into(),
+            site.not_reported.into(),
         ]);
     }
     table

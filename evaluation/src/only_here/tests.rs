@@ -202,7 +202,7 @@ fn report_and_sites() -> (tempfile::TempDir, Sites, Report) {
         r#"{"type":"document","site":"a","path":"alone","status":"unique","partner":null}"#,
         r#"{"type":"document","site":"a","path":"small","status":"unique","partner":null}"#,
         r#"{"type":"document","site":"b","path":"renamed","status":"undecided","partner":null}"#,
-        r#"{"type":"document","site":"b","path":"other","status":"unique","partner":null}"#,
+        r#"{"type":"document","site":"b","path":"other","status":"standard_text","partner":null}"#,
         r#"{"type":"document","site":"a","path":"copy","status":"identical","partner":{"site":"b","path":"copy","share":1}}"#,
         r#"{"type":"cluster","documents":[{"site":"a","path":"alone"},{"site":"b","path":"renamed"}],"links":[{"a":0,"b":1,"a_in_b":0.6,"b_in_a":null}]}"#,
         r#"{"type":"histogram","links":0}"#,
@@ -221,7 +221,8 @@ fn documents_that_are_called_only_here_and_have_a_partner_are_missed() {
     let judged = judged::only_here(&sites, &report, &partners).unwrap();
     let counts: Vec<_> =
         judged.iter().map(|site| [site.documents, site.only_here, site.undecided, site.not_reported]).collect();
-    assert_eq!(counts, [[3, 2, 0, 0], [3, 1, 1, 1]]);
+    assert_eq!(counts, [[3, 2, 0, 0], [3, 0, 1, 1]]);
+    assert_eq!(judged[1].standard_text, [1, 0]);
     let [missed] = &judged[0].missed[..] else { panic!("one is missed") };
     assert_eq!((missed.path.as_str(), missed.partner.as_str(), missed.reason), ("moved", "b/renamed", Reason::Cut));
     assert!((missed.share - 0.9).abs() < 1e-9 && judged[0].missed_from(0.91) == 0);

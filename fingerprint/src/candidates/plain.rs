@@ -1,21 +1,21 @@
 //! Candidates place by place.
 
 use super::{Bits, Run, WORD_PLACES};
-use crate::content_sketch::{Sketcher, Sketching, is_sampled};
 use crate::tttd::Tttd;
+use crate::window_sample::{OpenSample, WindowSampler, has_level};
 
-/// Sets the bits of the run's candidates, and offers its windows to the sketch.
-pub(super) fn find(tttd: &Tttd, run: Run<'_>, bits: Bits<'_>, sketching: Option<(&Sketcher, &mut Sketching)>) {
-    match sketching {
+/// Sets the bits of the run's candidates, and offers its windows to the sample.
+pub(super) fn find(tttd: &Tttd, run: Run<'_>, bits: Bits<'_>, sample: Option<(&WindowSampler, &mut OpenSample)>) {
+    match sample {
         None => follow(tttd, run, bits, |_, _| ()),
-        Some((sketcher, sketching)) => {
-            let lacking = sketching.lacking();
+        Some((sampler, sample)) => {
+            let lacking = sample.lacking();
             follow(tttd, run, bits, |fingerprint, place| {
-                if is_sampled(fingerprint) && place >= run.from + lacking {
-                    sketcher.offer(sketching, fingerprint, run.data, run.from, place);
+                if has_level(fingerprint) && place >= run.from + lacking {
+                    sampler.offer(sample, fingerprint, run.data, place);
                 }
             });
-            sketching.add(run.data.len() - run.from);
+            sample.add(run.data.len() - run.from);
         }
     }
 }

@@ -7,10 +7,10 @@
 use std::arch::x86_64::*;
 
 use super::{Bits, Run, WORD_PLACES};
-use crate::content_sketch::{SAMPLED_BITS, SKETCH_SLOTS, Sketcher, Sketching};
 use crate::lanes::sixteen::{blocks, last_blocks};
 use crate::tttd::{Tttd, WINDOW_BYTES};
-use crate::x86::{Avx512Vbmi2, load_8, load_8_long, load_32_short, load_64, store_16_at};
+use crate::window_sample::{LEVELLED_BITS, OpenSample, WindowSampler};
+use crate::x86::{Avx512Vbmi2, load_8, load_32_short, load_64, store_16_at};
 
 /// Fewer bytes than these are followed place by place: sixteen stretches take at least the steps of 64 bytes each, and as many before
 /// they begin.
@@ -40,7 +40,7 @@ impl Planes {
     }
 }
 
-/// Sets the bits of the run's candidates, and offers its windows to the sketch.
+/// Sets the bits of the run's candidates, and offers its windows to the sample.
 #[expect(unsafe_code, reason = "the token proves that the processor has the instructions")]
 pub(super) fn find(
     _: Avx512Vbmi2,
@@ -48,13 +48,19 @@ pub(super) fn find(
     planes: &Planes,
     run: Run<'_>,
     bits: Bits<'_>,
-    sketching: Option<(&Sketcher, &mut Sketching)>,
+    sample: Option<(&WindowSampler, &mut OpenSample)>,
 ) {
-    unsafe { follow(tttd, planes, run, bits, sketching) }
+    unsafe { follow(tttd, planes, run, bits, sample) }
 }
 
 #[target_feature(enable = "avx512f,avx512bw,avx512dq,avx512vbmi,avx512vbmi2,bmi2,popcnt")]
-fn follow(tttd: &Tttd, planes: &Planes, run: Run<'_>, bits: Bits<'_>, sketching: Option<(&Sketcher, &mut Sketching)>) {
+fn follow(
+    tttd: &Tttd,
+    planes: &Planes,
+    run: Run<'_>,
+    bits: Bits<'_>,
+    sample: Option<(&WindowSampler, &mut OpenSample)>,
+) {
     let mut stretch_words = bits.main.len().div_ceil(STRETCHES);
     // At distances of a power of two stretches would evict each other from the nearest cache.
     stretch_words += usize::from(stretch_words.is_multiple_of(8));
@@ -64,7 +70,7 @@ fn follow(tttd: &Tttd, planes: &Planes, run: Run<'_>, bits: Bits<'_>, sketching:
     // Before the first stretch, there may be fewer bytes than a window has.
     group.follow::<false>(&rows(run.data, &begins.map(|begin| begin.saturating_sub(WINDOW_BYTES))));
     group.begin_first(tttd.before(run.data, run.from));
-    let mut offers = sketching.map(|(sketcher, sketching)| Offers::new(sketcher, sketching, run, begins));
+    let mut offers = sample.map(|(sampler, sample)| Offers::new(sampler, sample, run, begins));
     for word in 0..stretch_words {
         let at = word * WORD_PLACES;
         let rows = rows(run.data, &begins.map(|begin| begin + at));
@@ -77,7 +83,7 @@ fn follow(tttd: &Tttd, planes: &Planes, run: Run<'_>, bits: Bits<'_>, sketching:
         group.set_bits(word);
     }
     if let Some(offers) = offers {
-        offers.sketching.add(run.data.len() - run.from);
+        offers.sample.add(run.data.len() - run.from);
     }
 }
 
@@ -189,7 +195,7 @@ impl Group<'_> {
         let bound = splat(high_half(self.tttd.bound_backup()));
         // The compiler is not to know it: it would make three instructions of an addition where there is a carry.
         let one = splat(std::hint::black_box(1));
-        let not_sampled = splat(!(u32::MAX >> SAMPLED_BITS));
+        let not_sampled = splat(!(u32::MAX >> LEVELLED_BITS));
         let mut sampled = 0_usize;
         for (four, bytes) in bytes.iter().enumerate() {
             let words = self.words::<ASCII>(*bytes);
@@ -289,27 +295,25 @@ fn high_half(word: u64) -> u32 {
     u32::try_from(word >> 32).expect("32 bits")
 }
 
-/// Offers sampled windows to a sketch, where they may win.
+/// Offers sampled windows to a sample, where they may win.
 struct Offers<'a> {
-    sketcher: &'a Sketcher,
-    sketching: &'a mut Sketching,
+    sampler: &'a WindowSampler,
+    sample: &'a mut OpenSample,
     run: Run<'a>,
     begins: [usize; STRETCHES],
     /// The number of first places at which no window ends.
     lacking: usize,
-    /// For each slot the greatest mix that may win it.
-    limits: [u64; SKETCH_SLOTS],
 }
 
 impl<'a> Offers<'a> {
     fn new(
-        sketcher: &'a Sketcher,
-        sketching: &'a mut Sketching,
+        sampler: &'a WindowSampler,
+        sample: &'a mut OpenSample,
         run: Run<'a>,
         begins: [usize; STRETCHES],
     ) -> Offers<'a> {
-        let (lacking, limits) = (sketching.lacking(), sketching.limits());
-        Offers { sketcher, sketching, run, begins, lacking, limits }
+        let lacking = sample.lacking();
+        Offers { sampler, sample, run, begins, lacking }
     }
 
     /// Offers the windows of a group, which begins at `at` in each stretch.
@@ -317,7 +321,7 @@ impl<'a> Offers<'a> {
     #[target_feature(enable = "avx512f,avx512bw,avx512dq,avx512vbmi,avx512vbmi2,bmi2,popcnt")]
     fn offer_all(&mut self, at: usize, samples: &Samples) {
         let count = usize::from(samples.counts[STEPS - 1]);
-        let [added, odd_first, odd_second] = self.sketcher.mix().words().map(|word| splat_long(word));
+        let [added, odd_first, odd_second] = self.sampler.mix().words().map(|word| splat_long(word));
         let mut number = 0;
         while number < count {
             let functions: &[u32; 8] = samples.functions[number..].first_chunk().expect("a register has room");
@@ -326,14 +330,11 @@ impl<'a> Offers<'a> {
             let mixed = _mm512_xor_si512(mixed, _mm512_srli_epi64::<32>(mixed));
             let mixed = _mm512_mullo_epi64(mixed, odd_second);
             let mixed = _mm512_xor_si512(mixed, _mm512_srli_epi64::<32>(mixed));
-            let halves = self.limits.as_chunks::<8>().0;
-            let slots = _mm512_srli_epi64::<60>(mixed);
-            let limits = _mm512_permutex2var_epi64(load_8_long(&halves[0]), slots, load_8_long(&halves[1]));
-            let mut may_win = u32::from(_mm512_cmple_epu64_mask(mixed, limits));
-            may_win &= (1 << (count - number).min(8)) - 1;
-            while may_win != 0 {
-                self.offer(at, samples, number + may_win.trailing_zeros() as usize);
-                may_win &= may_win - 1;
+            let mut taken = u32::from(_mm512_cmple_epu64_mask(mixed, splat_long(self.sample.limit())));
+            taken &= (1 << (count - number).min(8)) - 1;
+            while taken != 0 {
+                self.offer(at, samples, number + taken.trailing_zeros() as usize);
+                taken &= taken - 1;
             }
             number += 8;
         }
@@ -356,10 +357,6 @@ impl<'a> Offers<'a> {
             return;
         }
         let fingerprint = u64::from(samples.functions[number]);
-        if let Some((slot, mixed)) =
-            self.sketcher.offer(self.sketching, fingerprint, self.run.data, self.run.from, place)
-        {
-            self.limits[slot] = mixed;
-        }
+        self.sampler.offer(self.sample, fingerprint, self.run.data, place);
     }
 }

@@ -1,21 +1,21 @@
 use proptest::prelude::*;
 
 use super::*;
-use crate::content_sketch::ContentSketch;
 use crate::key::Key;
 use crate::test_support::{documents, noise};
+use crate::window_sample::WindowSample;
 
 /// The bits of D and of D', one after the other.
 type Found = [Vec<bool>; 2];
 
-fn finder(tttd: &Tttd, key: &Key, sketches: bool, way: Way) -> Finder {
-    Finder { way, ..Finder::new(tttd.clone(), sketches.then(|| Sketcher::new(key))) }
+fn finder(tttd: &Tttd, key: &Key, samples: bool, way: Way) -> Finder {
+    Finder { way, ..Finder::new(tttd.clone(), samples.then(|| WindowSampler::new(key))) }
 }
 
-/// The candidates and the sketch of a document that is looked at in runs, each up to one of `ends`.
-fn found(finder: &Finder, document: &[u8], ends: &[usize]) -> (Found, ContentSketch) {
+/// The candidates and the sample of a document that is looked at in runs, each up to one of `ends`.
+fn found(finder: &Finder, document: &[u8], ends: &[usize]) -> (Found, WindowSample) {
     let (mut main, mut backup) = (vec![], vec![]);
-    let (mut from, mut sketching) = (0, finder.sketcher().map(Sketcher::begin));
+    let (mut from, mut sample) = (0, finder.sampler().map(|_| OpenSample::new()));
     for end in ends.iter().copied().chain([document.len()]) {
         if from == end {
             continue;
@@ -24,7 +24,7 @@ fn found(finder: &Finder, document: &[u8], ends: &[usize]) -> (Found, ContentSke
         let mut bits = [vec![0; words], vec![0; words]];
         let [first, second] = &mut bits;
         let run = Run { data: &document[..end], from };
-        finder.find(run, Bits { main: first, backup: second }, sketching.as_mut());
+        finder.find(run, Bits { main: first, backup: second }, sample.as_mut());
         for (all, words) in [&mut main, &mut backup].into_iter().zip(bits) {
             let set = |place: usize| words[place / 64] >> (63 - place % 64) & 1 == 1;
             all.extend((0..end - from).map(set));
@@ -32,8 +32,7 @@ fn found(finder: &Finder, document: &[u8], ends: &[usize]) -> (Found, ContentSke
         }
         from = end;
     }
-    let sketch = finder.sketcher().zip(sketching.as_ref());
-    ([main, backup], sketch.map_or(ContentSketch::NONE, |(sketcher, sketching)| sketcher.finish(sketching)))
+    ([main, backup], sample.map_or(WindowSample::NONE, OpenSample::finish))
 }
 
 /// The definition, window by window.
@@ -49,13 +48,13 @@ fn by_definition(tttd: &Tttd, document: &[u8]) -> Found {
 #[track_caller]
 fn check(tttd: &Tttd, key: &Key, document: &[u8], ends: &[usize]) {
     let expected = by_definition(tttd, document);
-    // The sketch by the plain way in one run, which `content_sketch` holds against its definition.
-    let (_, sketch) = found(&finder(tttd, key, true, Way::Plain), document, &[]);
+    // The sample by the plain way in one run, which `window_sample` holds against its definition.
+    let (_, sample) = found(&finder(tttd, key, true, Way::Plain), document, &[]);
     for way in Way::all() {
         let with = found(&finder(tttd, key, true, way), document, ends);
-        assert!(with == (expected.clone(), sketch), "{way:?}, {} bytes in runs up to {ends:?}", document.len());
+        assert!(with == (expected.clone(), sample.clone()), "{way:?}, {} bytes in runs up to {ends:?}", document.len());
         let (without, _) = found(&finder(tttd, key, false, way), document, ends);
-        assert!(without == expected, "{way:?} without a sketch, {} bytes in runs up to {ends:?}", document.len());
+        assert!(without == expected, "{way:?} without a sample, {} bytes in runs up to {ends:?}", document.len());
     }
 }
 
@@ -96,24 +95,6 @@ fn a_fingerprint_that_is_as_high_as_a_bound_is_decided_by_its_low_half() {
 }
 
 #[test]
-fn of_windows_with_the_same_function_the_first_wins_in_whatever_order_they_come() {
-    let sketcher = Sketcher::new(&Key::none());
-    let (bytes, function) = (noise("equal functions", 200), 5);
-    let sketch = |places: &[usize]| {
-        let mut sketching = sketcher.begin();
-        for place in places {
-            sketcher.offer(&mut sketching, function, &bytes, 0, *place);
-        }
-        sketcher.finish(&sketching)
-    };
-    let first = sketch(&[40]);
-    assert!(!first.is_empty() && first != sketch(&[100]));
-    for places in [[40, 100], [100, 40]] {
-        assert_eq!(sketch(&places), first);
-    }
-}
-
-#[test]
 fn set_bits_are_found_between_any_two_places() {
     let words = [0, 1 << 63 | 1, 0, 1 << 5, 0, u64::MAX];
     let set = |place: &usize| words[*place / 64] >> (63 - *place % 64) & 1 == 1;
@@ -135,7 +116,7 @@ proptest! {
     }
 
     #[test]
-    fn long_noise_has_the_same_sketch_in_every_way(seed: u64, length in 0..60_000_usize) {
+    fn long_noise_has_the_same_sample_in_every_way(seed: u64, length in 0..60_000_usize) {
         let (key, document) = (Key::none(), noise(&seed.to_string(), length));
         let tttd = Tttd::new(1000, &key);
         let [plain, fastest] = [Way::Plain, Way::all().next().unwrap()].map(|way| found(&finder(&tttd, &key, true, way), &document, &[]));

@@ -11,9 +11,9 @@ use std::ops::{ControlFlow, Range};
 
 use super::{ChunkReader, Cutter, ListDigest};
 use crate::chunk::{Chunk, Content};
-use crate::content_sketch::{Sketcher, Sketching};
 use crate::sparse::Dense;
 use crate::tttd::WINDOW_BYTES;
+use crate::window_sample::{OpenSample, WindowSample};
 
 /// The least length of a segment: long enough that the bytes before and after it, which are read twice, are a small part.
 const SEGMENT_BYTES_MIN: u64 = 8 << 20;
@@ -25,7 +25,7 @@ const WARM_UP_CHUNKS: u64 = 8;
 /// The chunks of a part of a document, and those from a little before it.
 pub struct Segment {
     chunks: Vec<Chunk>,
-    sketching: Option<Sketching>,
+    sample: Option<OpenSample>,
 }
 
 /// The segments of a document that are joined so far.
@@ -33,7 +33,7 @@ pub struct Join {
     /// The place at which the last chunk ends.
     end: u64,
     digest: ListDigest,
-    sketching: Option<Sketching>,
+    sample: Option<OpenSample>,
 }
 
 impl Segment {
@@ -72,11 +72,11 @@ impl ChunkReader {
         let warm_up_bytes = WARM_UP_CHUNKS * self.cutter.chunk_bytes_max() as u64;
         let mut chunks = Vec::new();
         let begin = places.start.saturating_sub(warm_up_bytes);
-        let sketching = self.follow_from(begin..places.end, open, |chunk| {
+        let sample = self.follow_from(begin..places.end, open, |chunk| {
             chunks.push(chunk);
             Ok(ControlFlow::Continue(()))
         })?;
-        Ok(Segment { chunks, sketching })
+        Ok(Segment { chunks, sample })
     }
 
     /// Begins to join segments.
@@ -84,7 +84,7 @@ impl ChunkReader {
         Join {
             end: 0,
             digest: ListDigest::new(&self.content_key, Vec::new()),
-            sketching: self.cutter.sketcher().map(Sketcher::begin),
+            sample: self.cutter.sampler().map(|_| OpenSample::new()),
         }
     }
 
@@ -96,7 +96,7 @@ impl ChunkReader {
         open: impl FnOnce(u64) -> R,
         mut each: impl FnMut(Chunk) -> io::Result<()>,
     ) -> io::Result<u64> {
-        if let Some((joined, further)) = join.sketching.as_mut().zip(segment.sketching.as_ref()) {
+        if let Some((joined, further)) = join.sample.as_mut().zip(segment.sample.as_ref()) {
             joined.merge(further);
         }
         if segment.from(join.end).is_none() && join.end < segment.end() {
@@ -112,8 +112,8 @@ impl ChunkReader {
 
     /// Ends a document whose segments are all joined.
     pub(crate) fn finish(&self, join: Join) -> Content {
-        let sketch = self.finish_sketch(join.sketching.as_ref());
-        join.digest.finish(join.end, sketch).0
+        let sample = join.sample.map_or(WindowSample::NONE, OpenSample::finish);
+        join.digest.finish(join.end, sample).0
     }
 
     /// Hands over the chunks that begin in `places`, as if one began with the first of them.
@@ -122,7 +122,7 @@ impl ChunkReader {
         places: Range<u64>,
         open: impl FnOnce(u64) -> R,
         mut each: impl FnMut(Chunk) -> io::Result<ControlFlow<()>>,
-    ) -> io::Result<Option<Sketching>> {
+    ) -> io::Result<Option<OpenSample>> {
         let candidates = std::mem::take(&mut self.memory.candidates);
         let mut progress = self.begin(candidates);
         let lookback_bytes = places.start.min(self.cutter.lookback_bytes() as u64);
@@ -131,14 +131,14 @@ impl ChunkReader {
             && lookback_bytes == WINDOW_BYTES as u64
         {
             progress.candidates.begin_at(WINDOW_BYTES);
-            if let Some(sketching) = &mut progress.sketching {
-                sketching.begin_at(places.start);
+            if let Some(sample) = &mut progress.sample {
+                sample.begin_at(places.start);
             }
         }
         let mut document = Dense(open(places.start - lookback_bytes));
         self.follow(&mut document, places, &mut progress, |chunk, _| each(chunk))?;
         self.memory.candidates = progress.candidates;
-        Ok(progress.sketching)
+        Ok(progress.sample)
     }
 }
 

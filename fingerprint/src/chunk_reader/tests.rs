@@ -91,12 +91,12 @@ proptest! {
 }
 
 #[test]
-fn chunks_and_sketches_are_the_same_whether_candidates_are_found_side_by_side_or_place_by_place() {
+fn chunks_and_samples_are_the_same_whether_candidates_are_found_side_by_side_or_place_by_place() {
     let (key, document) = (Key::none(), noise("ways", 2 * READ_BYTES + 1234));
     for mean in [80, 1000, 16_384] {
-        for sketches in [false, true] {
+        for samples in [false, true] {
             let [chosen, plain] = [false, true].map(|is_plain| {
-                let mut reader = ChunkReader::new(Chunker::Tttd(Tttd::new(mean, &key)), &key, sketches);
+                let mut reader = ChunkReader::new(Chunker::Tttd(Tttd::new(mean, &key)), &key, samples);
                 if is_plain {
                     reader.make_plain();
                 }
@@ -109,8 +109,8 @@ fn chunks_and_sketches_are_the_same_whether_candidates_are_found_side_by_side_or
                 assert_eq!(read, sliced);
                 (reader.slice(&document, |_| ()), read)
             });
-            assert_eq!(chosen.0.sketch.is_empty(), !sketches);
-            assert_eq!(chosen, plain, "mean {mean}, sketches: {sketches}");
+            assert_eq!(chosen.0.sample.is_empty(), !samples);
+            assert_eq!(chosen, plain, "mean {mean}, samples: {samples}");
         }
     }
 }

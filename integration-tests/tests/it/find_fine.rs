@@ -211,3 +211,55 @@ fn a_watch_reports_an_edited_document_by_its_true_share_and_a_case_keeps_the_pre
         record["documents"][0]["matches"].as_array().unwrap().iter().map(|one| &one["precision"]).collect();
     assert_eq!((precisions, &record["precision"]), (vec![&json!("fine")], &json!("fine")), "a copy at a gives them");
 }
+
+/// Words that no other text has.
+fn words(dice: &mut Dice, bytes: usize) -> String {
+    let mut words: String = (0..bytes / 7).map(|_| format!("{:06x} ", dice.below(1 << 24))).collect();
+    words.truncate(bytes);
+    words
+}
+
+/// The text with another letter at every place that is a multiple of `step`.
+fn edited(text: &str, step: usize) -> String {
+    text.chars().enumerate().map(|(place, letter)| if place % step == 0 { '#' } else { letter }).collect()
+}
+
+#[test]
+fn an_excerpt_in_a_longer_text_and_an_edit_in_every_sixty_bytes_are_found_though_no_chunk_is_in_common() {
+    let mut federation = Federation::new(1167);
+    let dice = &mut federation.dice;
+    let theirs: Vec<String> = (0..24).map(|number| words(dice, 6_000 + 1_000 * number)).collect();
+    let around = |text: &str, dice: &mut Dice| [words(dice, 9_000), text.to_owned(), words(dice, 9_000)].concat();
+    let mut mine: Vec<(String, String)> = Vec::new();
+    for (number, text) in theirs.iter().enumerate() {
+        mine.push((format!("edited-{number:02}"), edited(text, 60)));
+        mine.push((format!("excerpt-{number:02}"), around(&edited(&text[2_000..4_500], 250), dice)));
+    }
+    let named: Vec<(String, &str)> =
+        (0..).zip(&theirs).map(|(number, text)| (format!("{number:02}"), &**text)).collect();
+    let of_a: Vec<(&str, &str)> = named.iter().map(|(path, text)| (&**path, *text)).collect();
+    federation.add("a", &files(&of_a));
+    let queried: Vec<(&str, &[u8])> = mine.iter().map(|(path, text)| (&**path, text.as_bytes())).collect();
+    let folder = federation.sandbox.folder("mine", &queried);
+    federation.sandbox.settle();
+    federation.start_all();
+    federation.scan(&["--view", "raw", "--precision", "coarse"]).expect(0);
+    let paths: Vec<PathBuf> = mine.iter().map(|(path, _)| folder.join(path)).collect();
+    let asked = |precision: &str| {
+        let files = paths.iter().map(|path| path.to_str().unwrap());
+        let words: Vec<&str> =
+            ["find", "--format", "json", "--precision", precision].into_iter().chain(files).collect();
+        federation.operate(&words).expect(0).json()
+    };
+    let (coarse, fine) = (asked("coarse"), asked("fine"));
+    for (place, (path, text)) in mine.iter().enumerate() {
+        let of_whole_chunks = &coarse["documents"][place]["matches"];
+        assert_eq!(of_whole_chunks.as_array().unwrap().len(), 0, "{path}");
+        let matches = fine["documents"][place]["matches"].as_array().unwrap();
+        assert_eq!(matches.len(), 1, "{path}: {matches:?}");
+        assert_eq!(matches[0]["holders"][0]["path"], path[path.len() - 2..], "{path}");
+        let true_share = truth(text.as_bytes(), theirs[place / 2].as_bytes());
+        let share = share(&matches[0]);
+        assert!(share <= true_share + 0.005 && share > 0.6 * true_share, "{path}: {share} of {true_share}");
+    }
+}

@@ -108,7 +108,7 @@ fn renamed(files: &Files, dice: &mut Dice) -> Files {
 }
 
 #[test]
-fn renamed_documents_with_an_edit_in_every_chunk_are_found_by_their_sketches() {
+fn renamed_documents_with_an_edit_in_every_chunk_are_found_by_their_window_samples() {
     let sandbox = Sandbox::new();
     let [a, b] = trees(1107);
     let b = renamed(&b, &mut Dice::new(7));
@@ -130,7 +130,7 @@ fn renamed_documents_with_an_edit_in_every_chunk_are_found_by_their_sketches() {
 }
 
 #[test]
-fn a_comparison_with_a_state_gets_and_loses_sketches_with_its_precision_and_reads_nothing_for_it() {
+fn a_comparison_with_a_state_gets_and_loses_samples_with_its_precision_and_reads_nothing_for_it() {
     let sandbox = Sandbox::new();
     let [a, b] = trees(1108);
     let b = renamed(&b, &mut Dice::new(8));

@@ -12,13 +12,9 @@ fn content(number: u8, chunks: &[Chunk]) -> (Content, v1::ChunkTable) {
     let mut table = v1::ChunkTable::default();
     chunks.iter().for_each(|chunk| table.push(chunk));
     let size_bytes = chunks.iter().map(|chunk| u64::from(chunk.length_bytes)).sum();
-    let sketch = if size_bytes < 100 {
-        Some(ContentSketch::NONE)
-    } else {
-        ContentSketch::new(0x8002, [u32::from(number) + 1, 7])
-    };
-    let (chunk_count, sketch) = (chunks.len() as u64, sketch.unwrap());
-    let content = Content { size_bytes, chunk_count, digest: ContentDigest([number; 16]), sketch };
+    let values = if size_bytes < 100 { vec![] } else { vec![7, u64::from(number) + 8] };
+    let (chunk_count, sample) = (chunks.len() as u64, WindowSample::new(&values).unwrap());
+    let content = Content { size_bytes, chunk_count, digest: ContentDigest([number; 16]), sample };
     (content, table)
 }
 
@@ -70,7 +66,7 @@ fn a_part_comes_out_as_it_went_in() {
     builder.part(4, table.clone(), None);
     builder.part(4, v1::ChunkTable::default(), Some(&complete));
     let batch = Batch::decode(&builder.finish().0, CHUNK_BYTES_MAX).unwrap();
-    assert_eq!((batch.parts[0].upload, &batch.parts[0].chunks, batch.parts[0].end), (4, &table, None));
+    assert_eq!((batch.parts[0].upload, &batch.parts[0].chunks, batch.parts[0].end.as_ref()), (4, &table, None));
     assert_eq!(batch.parts[1].end, Some(complete));
 }
 
@@ -107,13 +103,20 @@ fn columns_that_disagree_are_refused_with_the_name_of_the_field() {
     refused(|body| contents(body).chunk_counts[0] = 3, "chunk_counts");
     refused(|body| contents(body).chunk_counts.push(1), "digests");
     refused(|body| body_pop(&mut contents(body).digests), "digests");
-    refused(|body| body_pop(&mut contents(body).sketch_slots), "sketch_slots");
-    refused(|body| contents(body).sketch_slots[0] |= 1 << 16, "sketch_slots");
-    refused(|body| contents(body).sketch_slots[1] = 1, "sketch_slots");
-    refused(|body| contents(body).sketch_slots[0] |= 1, "sketches");
-    refused(|body| contents(body).sketch_slots[0] = 2, "sketches");
-    refused(|body| contents(body).sketches[4..].fill(0), "sketches");
-    refused(|body| contents(body).sketches.push(1), "sketches");
+    refused(|body| body_pop(&mut contents(body).sample_counts), "sample_counts");
+    refused(|body| contents(body).sample_counts[0] = u32::MAX, "samples");
+    refused(|body| contents(body).sample_counts[0] += 1, "samples");
+    refused(|body| contents(body).sample_counts[0] -= 1, "samples");
+    refused(|body| contents(body).samples.copy_within(5..10, 0), "samples");
+    refused(|body| contents(body).samples.push(1), "samples");
+    refused(
+        |body| {
+            let table = contents(body);
+            (table.sample_counts, table.samples) =
+                (vec![0, 20], (0..20).flat_map(|value| [value, 0, 0, 0, 0]).collect());
+        },
+        "samples",
+    );
     refused(|body| documents(body).path_shared_bytes[1] = 99, "path_shared_bytes");
     refused(|body| documents(body).path_own_bytes[0] += 999, "path_own");
     refused(|body| documents(body).path_own.push(b'x'), "path_own");
@@ -132,22 +135,22 @@ fn columns_that_disagree_are_refused_with_the_name_of_the_field() {
 }
 
 #[test]
-fn contents_without_sketches_cost_nothing_for_them() {
+fn contents_without_samples_cost_nothing_for_them() {
     let mut builder = BatchBuilder::default();
     let (short, table) = content(2, &[chunk(11, 50, false)]);
     builder.content(&short, &table);
     let body = v1::BatchBody::decode(builder.finish().0).unwrap();
     let table = body.contents.unwrap();
-    assert!(table.sketch_slots.is_empty() && table.sketches.is_empty(), "{table:?}");
+    assert!(table.sample_counts.is_empty() && table.samples.is_empty(), "{table:?}");
 }
 
 #[test]
-fn features_that_are_no_chunks_have_no_sketch() {
+fn features_that_are_no_chunks_have_no_sample() {
     let mut builder = BatchBuilder::default();
     let (one, table) = content(1, &[chunk(1, 1, false); 100]);
     builder.content(&one, &table);
     let error = Batch::decode(&builder.finish().0, FEATURE_WEIGHT_MAX).unwrap_err().to_string();
-    assert!(error.contains("`sketches`"), "{error}");
+    assert!(error.contains("`samples`"), "{error}");
 }
 
 #[test]

@@ -734,13 +734,12 @@ pub struct ContentTable {
     pub chunk_counts: ::prost::alloc::vec::Vec<u32>,
     #[prost(message, optional, tag = "4")]
     pub chunks: ::core::option::Option<ChunkTable>,
-    /// Of each content, a bit for each slot of its sketch that has a value, the lowest for the first. Empty if no content of the table has a
-    /// sketch.
+    /// Of each content, the number of values of its window sample. Empty if no content of the table has one.
     #[prost(uint32, repeated, tag = "5")]
-    pub sketch_slots: ::prost::alloc::vec::Vec<u32>,
-    /// The values of these slots, 4 bytes each, little-endian.
+    pub sample_counts: ::prost::alloc::vec::Vec<u32>,
+    /// The values, 5 bytes each, little-endian; those of a content ascend.
     #[prost(bytes = "vec", tag = "6")]
-    pub sketches: ::prost::alloc::vec::Vec<u8>,
+    pub samples: ::prost::alloc::vec::Vec<u8>,
 }
 #[derive(Clone, PartialEq, Eq, Hash, ::prost::Message)]
 pub struct ChunkTable {
@@ -773,12 +772,9 @@ pub struct ContentEnd {
     pub size_bytes: u64,
     #[prost(uint64, tag = "3")]
     pub chunk_count: u64,
-    /// As in ContentTable.
-    #[prost(uint32, tag = "4")]
-    pub sketch_slots: u32,
-    /// As in ContentTable.
-    #[prost(bytes = "vec", tag = "5")]
-    pub sketch: ::prost::alloc::vec::Vec<u8>,
+    /// The values of its window sample, as in ContentTable.
+    #[prost(bytes = "vec", tag = "4")]
+    pub sample: ::prost::alloc::vec::Vec<u8>,
 }
 /// Documents, ordered by path, with the paths front-coded.
 #[derive(Clone, PartialEq, Eq, Hash, ::prost::Message)]
@@ -2196,6 +2192,9 @@ pub struct FindEnd {
     /// The number of a document under `similarity-index`, in decimal; empty: none.
     #[prost(string, tag = "4")]
     pub index: ::prost::alloc::string::String,
+    /// The values of its window sample, 5 bytes each, little-endian, ascending.
+    #[prost(bytes = "vec", tag = "5")]
+    pub sample: ::prost::alloc::vec::Vec<u8>,
 }
 #[derive(Clone, PartialEq, ::prost::Message)]
 pub struct FindResponse {

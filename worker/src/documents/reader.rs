@@ -185,7 +185,7 @@ mod tests {
             let Some((content, Chunks::Held(chunks))) = &done.own.content else { panic!("a short list") };
             let Fingerprinted { stamp, class, candidate, changing, settled, read_bytes, spool_file, .. } = done;
             let facts = (*stamp, *class, *candidate, (*changing, *settled), *read_bytes, *spool_file);
-            (*content, chunks.to_vec(), facts)
+            (content.clone(), chunks.to_vec(), facts)
         };
         let mut alone = Vec::new();
         with_reader(&folder, None, |reader, _| {

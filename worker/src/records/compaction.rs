@@ -110,7 +110,7 @@ fn copied(lists: &Lists, writer: &mut ListWriter<'_>, location: Location) -> io:
 
 #[cfg(test)]
 mod tests {
-    use cognate_fingerprint::{Content, ContentDigest, ContentSketch, MethodId};
+    use cognate_fingerprint::{Content, ContentDigest, MethodId, WindowSample};
     use cognate_proto::batch::DocumentState;
     use cognate_proto::name::RepositoryName;
     use cognate_proto::path::DocumentPath;
@@ -130,7 +130,7 @@ mod tests {
 
     fn known(number: u32, location: Location) -> KnownDocument {
         let content =
-            Content { size_bytes: 5, chunk_count: 1, digest: ContentDigest([2; 16]), sketch: ContentSketch::NONE };
+            Content { size_bytes: 5, chunk_count: 1, digest: ContentDigest([2; 16]), sample: WindowSample::NONE };
         let own = StoredPart { state: DocumentState::Read, list: Some((content, location)), message_id_hash: None };
         KnownDocument {
             stamp: Stamp { length_bytes: 5, modified_ns: 1, changed_ns: 1, inode: number.into() },
@@ -162,10 +162,10 @@ mod tests {
         }
         for number in 0..10 {
             let known = cache.get(&repository, &path(number)).unwrap();
-            let (_, location) = known.results[0].own.list.unwrap();
+            let (_, location) = known.results[0].own.list.as_ref().unwrap();
             let mut lengths = vec![];
             lists
-                .read(location, |table| {
+                .read(*location, |table| {
                     lengths.extend(table.length_bytes);
                     Ok(())
                 })

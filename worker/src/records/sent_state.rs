@@ -3,7 +3,7 @@
 //! The log up to the batch that the coordinator reports as durable is what the coordinator holds; a sync sends the
 //! difference between it and the repository. Acknowledgements are not recorded, and nothing here must reach the disk in
 //! time: a log that is older than the coordinator's state is noticed, and the index starts again from the cache, under
-//! another epoch, without reading a document. So does an index whose site now sends sketches and did not, or the other way round.
+//! another epoch, without reading a document. So does an index whose site now sends samples and did not, or the other way round.
 
 mod log;
 
@@ -113,14 +113,14 @@ impl SentState {
         }
     }
 
-    /// Opens the log at `path`. If there is none that can be read, or it is of contents that have sketches where `fresh` has none or
+    /// Opens the log at `path`. If there is none that can be read, or it is of contents that have samples where `fresh` has none or
     /// the other way round, starts one for `fresh`.
     pub(crate) fn open(path: &Path, fresh: IndexUpload) -> io::Result<SentState> {
         if let Some(folder) = path.parent() {
             std::fs::create_dir_all(folder)?;
         }
         let log = Log::open(path)?;
-        let logged = log.read()?.map(|(upload, _)| upload).filter(|logged| logged.sketches == fresh.sketches);
+        let logged = log.read()?.map(|(upload, _)| upload).filter(|logged| logged.samples == fresh.samples);
         let mut state = SentState { log: Some(log), ..SentState::ephemeral(logged.unwrap_or(fresh)) };
         if logged.is_none() {
             state.restart(fresh.epoch)?;
@@ -168,9 +168,9 @@ impl SentState {
         self.upload.epoch
     }
 
-    /// True if contents go with their sketches.
-    pub(crate) fn has_sketches(&self) -> bool {
-        self.upload.sketches
+    /// True if contents go with their samples.
+    pub(crate) fn has_samples(&self) -> bool {
+        self.upload.samples
     }
 
     /// The number of the last batch that was sent, or 0.
@@ -235,8 +235,8 @@ impl SentState {
 
     fn add_numbers(&mut self, digest: ContentDigest, numbers: ContentNumbers) {
         if self.contents.insert(digest, numbers).is_none() {
-            let ContentNumbers { size_bytes, chunk_count, sketch_digest } = numbers;
-            self.root.add_content(digest, size_bytes, chunk_count, sketch_digest);
+            let ContentNumbers { size_bytes, chunk_count, sample_digest } = numbers;
+            self.root.add_content(digest, size_bytes, chunk_count, sample_digest);
         }
     }
 
@@ -321,8 +321,8 @@ impl SentState {
 }
 
 fn numbers(content: &Content) -> ContentNumbers {
-    let Content { size_bytes, chunk_count, sketch, .. } = *content;
-    ContentNumbers { size_bytes, chunk_count, sketch_digest: sketch.digest() }
+    let Content { size_bytes, chunk_count, .. } = *content;
+    ContentNumbers { size_bytes, chunk_count, sample_digest: content.sample.digest() }
 }
 
 #[cfg(test)]

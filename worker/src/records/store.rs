@@ -232,8 +232,8 @@ impl Records {
             return self.held().get(&(repository.clone(), method_id))?.lists.get(content).copied();
         }
         let known = self.cache().ok()??.get(repository, path)?;
-        let (own, location) = known.result(method_id)?.own.list?;
-        (own.digest == *content).then_some(StampedList { stamp: known.stamp, location })
+        let (own, location) = known.result(method_id)?.own.list.as_ref()?;
+        (own.digest == *content).then_some(StampedList { stamp: known.stamp, location: *location })
     }
 
     /// True if something was ever sent of an index.
@@ -253,7 +253,7 @@ impl Records {
     /// True if the list of a part is in a lost file.
     pub(crate) fn is_lost(&self, part: &StoredPart) -> bool {
         let lost = self.lost_lists.lock().expect("no code panics while it holds this lock");
-        part.list.is_some_and(|(_, location)| lost.contains(&location.file))
+        part.list.as_ref().is_some_and(|(_, location)| lost.contains(&location.file))
     }
 
     /// The error of a sync that cannot use the records.
@@ -300,7 +300,7 @@ fn remove_old_refinements(log: &Path) -> io::Result<()> {
 
 #[cfg(test)]
 mod tests {
-    use cognate_fingerprint::{Content, ContentDigest, ContentSketch};
+    use cognate_fingerprint::{Content, ContentDigest, WindowSample};
     use cognate_proto::batch::{DocumentRow, DocumentState};
 
     use super::*;
@@ -327,7 +327,7 @@ mod tests {
     #[test]
     fn a_site_that_remembers_nothing_has_no_cache_and_no_sent_log() {
         let folder = tempfile::tempdir().unwrap();
-        let fresh = IndexUpload { epoch: 5, sketches: false };
+        let fresh = IndexUpload { epoch: 5, samples: false };
         let (records, repository, method_id) = (open(folder.path(), false), RepositoryName::main(), MethodId([1; 16]));
         assert!(records.cache().unwrap().is_none());
         assert_eq!(records.sent_state(&repository, method_id, None, fresh).unwrap().epoch(), 5);
@@ -338,7 +338,7 @@ mod tests {
     #[test]
     fn a_sent_state_keeps_its_epoch_and_belongs_to_one_index() {
         let folder = tempfile::tempdir().unwrap();
-        let fresh = |epoch| IndexUpload { epoch, sketches: true };
+        let fresh = |epoch| IndexUpload { epoch, samples: true };
         let (records, repository, method_id) = (open(folder.path(), true), RepositoryName::main(), MethodId([1; 16]));
         assert_eq!(records.sent_state(&repository, method_id, None, fresh(5)).unwrap().epoch(), 5);
         assert_eq!(records.sent_state(&repository, method_id, None, fresh(6)).unwrap().epoch(), 5);
@@ -353,7 +353,7 @@ mod tests {
         let (records, repository, method_id) = (open(folder.path(), true), RepositoryName::main(), MethodId([1; 16]));
         let digest = ContentDigest([2; 16]);
         let log_document = |path: &str| {
-            let content = Content { size_bytes: 5, chunk_count: 1, digest, sketch: ContentSketch::NONE };
+            let content = Content { size_bytes: 5, chunk_count: 1, digest, sample: WindowSample::NONE };
             let row = DocumentRow {
                 path: DocumentPath::new(path.as_bytes()).unwrap(),
                 state: DocumentState::Read,
@@ -361,7 +361,7 @@ mod tests {
                 modified: 1,
                 message_id_hash: None,
             };
-            let fresh = IndexUpload { epoch: 5, sketches: false };
+            let fresh = IndexUpload { epoch: 5, samples: false };
             records.sent_state(&repository, method_id, None, fresh).unwrap().log_batch(&[row], &[content]).unwrap();
         };
         let found = || {
@@ -384,10 +384,10 @@ mod tests {
         let folder = tempfile::tempdir().unwrap();
         let records = open(folder.path(), false);
         let content =
-            Content { size_bytes: 5, chunk_count: 1, digest: ContentDigest([2; 16]), sketch: ContentSketch::NONE };
+            Content { size_bytes: 5, chunk_count: 1, digest: ContentDigest([2; 16]), sample: WindowSample::NONE };
         let part = |file| StoredPart {
             state: DocumentState::Read,
-            list: Some((content, Location { file, ..Location::default() })),
+            list: Some((content.clone(), Location { file, ..Location::default() })),
             message_id_hash: None,
         };
         assert!(!records.is_lost(&part(3)));

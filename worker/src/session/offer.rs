@@ -309,7 +309,7 @@ mod tests {
             assert!(number == 5 && error.to_string().contains("nothing was ever sent"), "{error}");
             offer
                 .records
-                .sent_state(&"kb".parse().unwrap(), method_id, None, IndexUpload { epoch: 7, sketches: true })
+                .sent_state(&"kb".parse().unwrap(), method_id, None, IndexUpload { epoch: 7, samples: true })
                 .unwrap();
             assert_eq!(offer.check_resend(resend(&method_id.0)).unwrap().assignment, 5);
             assert_eq!(offer.check_resend(Resend::default()).unwrap_err().0, 0);

@@ -102,7 +102,7 @@ fn settings(config: &SiteConfig) -> SyncSettings {
         threads: config.threads,
         clock: config.clock,
         file_hashes: config.policy.file_hashes,
-        sketches: config.policy.allows_sketches(config.key.is_keyed()),
+        samples: config.policy.allows_samples(config.key.is_keyed()),
         message_id_hashes: config.policy.message_id_hashes,
         times: config.policy.times,
     }

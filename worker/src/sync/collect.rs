@@ -455,8 +455,8 @@ impl<'a> Collector<'a> {
 
     /// True if a scan may ask for chunks of documents of this sync, and their places follow from their lists.
     fn may_be_asked_for_chunks(&self) -> bool {
-        // A site that may give fine chunks sends sketches.
-        self.sender.sent().has_sketches() && !self.context.job.method.view().is_text()
+        // A site that may give fine chunks sends samples.
+        self.sender.sent().has_samples() && !self.context.job.method.view().is_text()
     }
 
     fn list_office(&mut self, candidate: Candidate, path: &DocumentPath) {

@@ -4,8 +4,8 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, Instant};
 
-use cognate_fingerprint::View;
-use cognate_proto::limits::SKETCH_BYTES_MAX;
+use cognate_fingerprint::{SAMPLE_VALUE_BYTES, View};
+use cognate_proto::limits::SAMPLE_BYTES_MAX;
 use cognate_proto::v1::{Estimate, SyncSummary};
 
 use super::job::Job;
@@ -19,7 +19,7 @@ use crate::records::stamp::Stamp;
 const WALK_MAX: Duration = Duration::from_secs(10);
 /// Bytes that a chunk adds to a batch: its tag and its length.
 const CHUNK_BYTES_SENT: u64 = 18;
-/// Bytes that a document adds besides its path and its sketch: state, digest, time.
+/// Bytes that a document adds besides its path and its sample: state, digest, time.
 const DOCUMENT_BYTES_SENT: u64 = 24;
 
 /// Estimates a sync; `bytes_per_second` is the speed of the last one.
@@ -34,7 +34,7 @@ pub(crate) fn estimate(
     let cache = syncs.records.cache()?;
     // Whether a single document was sent would show only in the sent log, which is large.
     let was_sent = syncs.records.was_sent(&job.repository, job.method_id, None);
-    let sketches = syncs.sends_sketches(job);
+    let samples = syncs.sends_samples(job);
     let mut estimate = Estimate { bytes_per_second, ..Estimate::default() };
     let began = Instant::now();
     let walked = walk(&root, &job.selection, &Arc::new(Skipped::default()), |entry| {
@@ -56,10 +56,10 @@ pub(crate) fn estimate(
             }
             // Documents inside of a document are not looked up for an estimate.
             let result = known.as_ref().and_then(|known| known.result(job.method_id));
-            let chunks = result.map(|result| result.own.list.map_or(0, |(content, _)| content.chunk_count));
+            let chunks = result.map(|result| result.own.list.as_ref().map_or(0, |(content, _)| content.chunk_count));
             // A path is sent without the part that it shares with the previous one: about half of it.
             let own_bytes =
-                path.as_bytes().len() as u64 / 2 + if sketches { sketch_bytes(stamp.length_bytes) } else { 0 };
+                path.as_bytes().len() as u64 / 2 + if samples { sample_bytes(stamp.length_bytes) } else { 0 };
             add_document(&mut estimate, job, stamp.length_bytes, own_bytes, (chunks, was_sent));
         }
         true
@@ -71,12 +71,17 @@ pub(crate) fn estimate(
     Ok(SyncSummary { estimate: Some(estimate), ..SyncSummary::default() })
 }
 
-/// Bytes of the sketch of a document, roughly: one window in 32 is sampled, and a value has four bytes.
-fn sketch_bytes(length_bytes: u64) -> u64 {
-    (length_bytes / 8).min(SKETCH_BYTES_MAX as u64)
+/// Bytes of the sample of a document, roughly ([`WindowSample`]).
+fn sample_bytes(length_bytes: u64) -> u64 {
+    let values = (length_bytes / 32)
+        .min(16)
+        .max((length_bytes / 64).min(48))
+        .max((length_bytes / 128).min(96))
+        .max(length_bytes / 256);
+    (values * SAMPLE_VALUE_BYTES as u64).min(SAMPLE_BYTES_MAX as u64)
 }
 
-/// Adds a document to an estimate. `own_bytes` are those of its path and sketch. `chunks` is its number of chunks, if its stored result is used; `was_sent` is true if
+/// Adds a document to an estimate. `own_bytes` are those of its path and sample. `chunks` is its number of chunks, if its stored result is used; `was_sent` is true if
 /// stored results were sent before.
 fn add_document(
     estimate: &mut Estimate,
@@ -106,8 +111,8 @@ mod tests {
     use super::*;
 
     #[test]
-    fn the_sketch_of_a_short_document_costs_less() {
-        assert_eq!([0, 31, 320, 10_000].map(sketch_bytes), [0, 3, 40, 67]);
+    fn the_sample_of_a_short_document_costs_less() {
+        assert_eq!([0, 31, 320, 10_000, 1 << 30].map(sample_bytes), [0, 0, 50, 390, 40_963]);
     }
 
     #[test]

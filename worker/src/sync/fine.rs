@@ -9,7 +9,7 @@ use std::io;
 use std::sync::atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex};
 
-use cognate_fingerprint::{Chunk, ChunkTagger, ChunkVisitor, ContentDigest, FineChunk, FineCutter, Tag};
+use cognate_fingerprint::{Chunk, ChunkTagger, ChunkVisitor, ContentDigest, FineChunk, FineCutter, Fingerprinter, Tag};
 use cognate_proto::file_hash::HashKinds;
 use cognate_proto::fine::{FineChoice, FineTables};
 use cognate_proto::path::DocumentPath;
@@ -202,6 +202,7 @@ impl Syncs {
         cancelled: &'a AtomicBool,
     ) -> io::Result<Reader<'a>> {
         let fingerprinter = job.method.visiting_fingerprinter(&self.settings.key, visitor);
+        let fingerprinter = fingerprinter.map(Fingerprinter::without_samples);
         Ok(Reader {
             selection,
             clock: self.settings.clock,

@@ -2,7 +2,7 @@
 
 use std::io;
 
-use cognate_fingerprint::{Content, ContentSketch};
+use cognate_fingerprint::{Content, WindowSample};
 use cognate_proto::batch::{BatchBuilder, DocumentRow, DocumentState};
 use cognate_proto::documents::IndexedDocument;
 use cognate_proto::limits::CONTENT_CHUNKS_MAX;
@@ -103,8 +103,13 @@ impl<'a> IndexSender<'a> {
     }
 
     fn add_content(&mut self, content: &Content, chunks: Chunks) -> Result<(), Stopped> {
-        let sketch = if self.sent.has_sketches() { content.sketch } else { ContentSketch::NONE };
-        let content = &Content { sketch, ..*content };
+        let bare;
+        let content = if self.sent.has_samples() {
+            content
+        } else {
+            bare = Content { sample: WindowSample::NONE, ..*content };
+            &bare
+        };
         let is_short = content.chunk_count <= CONTENT_CHUNKS_MAX as u64;
         self.batch_chunks += if is_short { content.chunk_count } else { 0 };
         match chunks {
@@ -132,7 +137,7 @@ impl<'a> IndexSender<'a> {
             }
         }
         self.sent.add_content(content);
-        self.batch_contents.push(*content);
+        self.batch_contents.push(content.clone());
         Ok(())
     }
 

@@ -162,7 +162,7 @@ impl<'a> Memory<'a> {
             return None;
         }
         let list = match &own.content {
-            Some((content, _)) => Some((*content, *self.stored.get(&content.digest)?)),
+            Some((content, _)) => Some((content.clone(), *self.stored.get(&content.digest)?)),
             None => None,
         };
         let own = StoredPart { state: own.state, list, message_id_hash: own.message_id_hash };
@@ -189,7 +189,7 @@ impl<'a> Memory<'a> {
 
     fn part(&mut self, outcome: &PartOutcome) -> io::Result<StoredPart> {
         let list = match &outcome.content {
-            Some((content, chunks)) => Some((*content, self.list(content, chunks)?)),
+            Some((content, chunks)) => Some((content.clone(), self.list(content, chunks)?)),
             None => None,
         };
         Ok(StoredPart { state: outcome.state, list, message_id_hash: outcome.message_id_hash })
@@ -247,7 +247,7 @@ fn merged(done: &Fingerprinted, earlier: Option<KnownDocument>, result: MethodRe
 
 #[cfg(test)]
 mod tests {
-    use cognate_fingerprint::ContentSketch;
+    use cognate_fingerprint::WindowSample;
     use cognate_proto::batch::DocumentState;
     use cognate_proto::v1::FileClass;
 
@@ -356,8 +356,8 @@ mod tests {
         let lists = Lists::open(&folder.path().join("lists")).unwrap();
         let repository = RepositoryName::main();
         let content = |number: u8| {
-            let (digest, sketch) = (ContentDigest([number; 16]), ContentSketch::NONE);
-            Content { size_bytes: 9, chunk_count: 9, digest, sketch }
+            let (digest, sample) = (ContentDigest([number; 16]), WindowSample::NONE);
+            Content { size_bytes: 9, chunk_count: 9, digest, sample }
         };
         let long = |number: u8, settled: bool| {
             let mut writer = lists.writer();

@@ -52,7 +52,8 @@ impl ChosenDocuments {
         known: &KnownDocument,
         has: impl Fn(&MethodResult, &dyn Fn(&StoredPart) -> bool) -> bool,
     ) -> bool {
-        let is_chosen = |part: &StoredPart| part.list.is_some_and(|(content, _)| self.scope.holds(&content.digest));
+        let is_chosen =
+            |part: &StoredPart| part.list.as_ref().is_some_and(|(content, _)| self.scope.holds(&content.digest));
         known.result(self.scope.of()).is_some_and(|result| is_chosen(&result.own) || has(result, &is_chosen))
     }
 
@@ -90,7 +91,7 @@ fn never_sent(job: &Job, of: MethodId) -> SyncError {
 
 #[cfg(test)]
 mod tests {
-    use cognate_fingerprint::{Content, ContentDigest, ContentSketch};
+    use cognate_fingerprint::{Content, ContentDigest, WindowSample};
     use cognate_proto::batch::{DocumentRow, DocumentState};
     use cognate_proto::v1::FileClass;
 
@@ -111,7 +112,7 @@ mod tests {
             size_bytes: 5,
             chunk_count: 1,
             digest: digest(number),
-            sketch: ContentSketch::NONE,
+            sample: WindowSample::NONE,
         });
         let state = if content.is_some() { DocumentState::Read } else { DocumentState::Container };
         StoredPart { state, list: content.map(|content| (content, Location::default())), message_id_hash: None }
@@ -146,7 +147,7 @@ mod tests {
     #[test]
     fn the_outer_file_of_a_chosen_document_is_read_once() {
         let folder = tempfile::tempdir().unwrap();
-        let mut sent = SentState::open(&folder.path().join("log"), IndexUpload { epoch: 7, sketches: false }).unwrap();
+        let mut sent = SentState::open(&folder.path().join("log"), IndexUpload { epoch: 7, samples: false }).unwrap();
         for (path, number) in
             [("a.zip", None), ("a.zip!/x", Some(3)), ("a.zip!/y", Some(3)), ("b", Some(3)), ("c", Some(4))]
         {

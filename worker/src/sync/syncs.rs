@@ -61,8 +61,8 @@ pub(crate) struct SyncSettings {
     pub(crate) clock: fn() -> SystemTime,
     /// The kinds of hashes that this site stores of its files.
     pub(crate) file_hashes: HashKinds,
-    /// If set, sketches of contents are sent.
-    pub(crate) sketches: bool,
+    /// If set, samples of contents are sent.
+    pub(crate) samples: bool,
     /// If set, hashes of message ids are sent.
     pub(crate) message_id_hashes: bool,
     /// The precision of the times that are sent.
@@ -180,13 +180,13 @@ impl Syncs {
         }
     }
 
-    /// True if contents go with their sketches: where the site allows it, of methods that have fine chunks. A refinement has none.
-    pub(super) fn sends_sketches(&self, job: &Job) -> bool {
-        self.settings.sketches && job.scope().is_none() && job.method.capabilities().fine
+    /// True if contents go with their samples: where the site allows it, of methods that have fine chunks. A refinement has none.
+    pub(super) fn sends_samples(&self, job: &Job) -> bool {
+        self.settings.samples && job.scope().is_none() && job.method.capabilities().fine
     }
 
     fn sent_state(&self, job: &Job) -> Result<SentState, SyncError> {
-        let fresh = IndexUpload { epoch: fresh_epoch(), sketches: self.sends_sketches(job) };
+        let fresh = IndexUpload { epoch: fresh_epoch(), samples: self.sends_samples(job) };
         self.records.sent_state(&job.repository, job.method_id, job.scope(), fresh)
     }
 

@@ -66,7 +66,7 @@ async fn long_contents_go_in_parts_of_their_own_and_the_ledger_counts_every_chun
         for part in batches.iter().flat_map(|batch| &batch.parts) {
             let (rows, ends) = uploads.entry(part.upload).or_default();
             *rows += part.chunks.rows() as u64;
-            ends.extend(part.end.map(|content| content.chunk_count));
+            ends.extend(part.end.as_ref().map(|content| content.chunk_count));
         }
         assert_eq!(uploads.len(), 2, "{uploads:?}");
         assert!(

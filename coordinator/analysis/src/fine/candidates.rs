@@ -1,7 +1,8 @@
 //! The pairs that are measured by fine chunks.
 //!
-//! Three kinds of pairs are candidates: those that *share* whole chunks (`sharing`), those whose documents are at one *place* or have
-//! one rare name in two repositories (`placed`), and of the others those whose sketches *agree* (`agreeing`). Each kind has its bounds, so that their
+//! Candidates are links by whole chunks (`sharing`); pairs of which one may have a good part of the other by their window samples (`sampled`);
+//! pairs whose documents are at one *place* or have one rare name in two repositories (`placed`), unless their samples say that they share too
+//! little; and, where samples are too small to say anything, pairs that are near a link. Each kind has its bounds, so that their
 //! number grows with the contents; what the bounds leave out keeps the figures of whole chunks and is counted.
 
 use super::pair::{Pair, ascending};
@@ -19,6 +20,8 @@ pub(super) struct Candidates {
     pub(super) pairs: Vec<Pair>,
     /// Pairs that are left out, because their contents have too many or are too long.
     pub(super) omitted: u64,
+    /// Contents without a relative at another place so far that may have one among those left out; ascending.
+    pub(super) crowded: Vec<u32>,
 }
 
 impl Candidates {
@@ -41,13 +44,16 @@ impl Task<'_> {
         let (sharing, placed) = side_by_side(self.scan.spec.threads, || self.sharing_pairs(coarse), place);
         let sharing = sharing?;
         sampling.add_all(&sharing, &placed);
-        let is_placed = |pair: &Pair| placed.binary_search(pair).is_ok();
-        let cut = sharing.cut.iter().filter(|pair| !is_placed(pair)).count() as u64;
-        let known = ascending([&placed[..], &sharing.taken, &sharing.cut, &sharing.complete].concat());
-        let agreeing = self.agreeing_pairs(&known)?;
-        Ok(Candidates {
-            pairs: ascending([&placed[..], &sharing.taken, &agreeing.taken].concat()),
-            omitted: cut + agreeing.cut,
-        })
+        let known = ascending([&placed[..], &sharing.taken].concat());
+        let sampled = self.sampled_pairs(&known)?;
+        let has = |list: &[Pair], pair: &Pair| list.binary_search(pair).is_ok();
+        let stays = |pair: &&Pair| {
+            let at_a_place = has(&placed, pair) && !has(&sampled.refuted, pair);
+            sharing.is_link(pair) || at_a_place || has(&sampled.undecided, pair)
+        };
+        let incomplete = sampled.taken.iter().filter(|pair| !has(&sharing.complete, pair));
+        let pairs = ascending(known.iter().filter(stays).chain(incomplete).copied().collect());
+        let cut = sharing.cut.iter().filter(|pair| !has(&pairs, pair)).count() as u64;
+        Ok(Candidates { pairs, omitted: cut + sampled.cut, crowded: sampled.crowded })
     }
 }

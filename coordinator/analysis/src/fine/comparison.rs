@@ -14,6 +14,7 @@ use super::expansions::{Expansions, ExpansionsWriter};
 use super::frames::{FrameContents, contents_of};
 use super::links::{MeasuredPair, MeasuredPairs, Measuring, PairMeasurements};
 use super::loose::Loose;
+use super::pair::Pair;
 use super::parts::Parts;
 use super::sample::Sampling;
 use super::wanted::{WantedChunk, each_once};
@@ -61,8 +62,9 @@ impl Task<'_> {
         let spec = &self.scan.spec;
         let count = || self.measures(&sample, &self.absent_sites(&roots), round);
         let measure = || self.measure_candidates(coarse, &candidates, asked, round, analysis);
-        let (answers, (findings, measured)) = next_to_sites(spec.in_process, spec.threads, count, measure)?;
+        let (answers, (findings, measured, close)) = next_to_sites(spec.in_process, spec.threads, count, measure)?;
         self.mark_undecided(&mut undecided, &measured.pairs, &roots);
+        close.iter().for_each(|pair| undecided.pair((*pair).into(), UndecidedReason::Close));
         let figures = FineFigures { roots, undecided: undecided.finish(), ..findings.figures };
         let exact = self.exact(&sample, &self.reported(&sample, &measured.pairs)?, answers);
         let links =
@@ -82,6 +84,7 @@ impl Task<'_> {
         let remaining = self.remaining_chunks(&candidates.pairs)?;
         candidates.omit(&remaining.too_long);
         undecided.cut(remaining.too_long.iter().copied());
+        undecided.crowded(&candidates.crowded);
         let spread = self.spread_chunks(coarse, &contents_of(&candidates.pairs))?;
         let wanted = each_once([&remaining.chunks[..], &spread].concat());
         drop(remaining);
@@ -102,7 +105,7 @@ impl Task<'_> {
     }
 
     /// Measures the candidates by the fine chunks that the sites gave, and finds the frames among these. The figures are without those of
-    /// the sites.
+    /// the sites. The third are pairs that are no links and may be.
     fn measure_candidates(
         &self,
         coarse: &Links,
@@ -110,7 +113,7 @@ impl Task<'_> {
         asked: AskedChunks,
         round: &FineRound<'_>,
         analysis: &mut Analysis,
-    ) -> Result<(FineFindings, MeasuredPairs), Error> {
+    ) -> Result<(FineFindings, MeasuredPairs, Vec<Pair>), Error> {
         let AskedChunks { tags, spread, expansions } = asked;
         let mut parts = Parts::of_templates(&round.template_rows);
         self.measure_parts(&mut parts, &tags, &expansions)?;
@@ -153,7 +156,8 @@ impl Task<'_> {
             "measured by fine chunks"
         );
         let template_bytes = measured.of_templates.iter().map(|bytes| bytes.template).collect();
-        Ok((FineFindings { figures, template_bytes, parts, expansions, contents }, measured))
+        let close = self.close_pairs(&measured.pairs, &kinds, &kept, with)?;
+        Ok((FineFindings { figures, template_bytes, parts, expansions, contents }, measured, close))
     }
 
     /// Takes in the pairs of which some chunk was not cut again, whichever of the sites that hold one of the two is the reason.

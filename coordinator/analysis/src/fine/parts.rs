@@ -96,7 +96,7 @@ impl Parts {
     /// What is left of the bytes of common chunks, `all`, without templates and frames.
     pub(super) fn of_common(&self, all: u64, common: &[ChunkCount]) -> SharedBytes {
         if self.bytes.is_empty() {
-            return SharedBytes { all, outside_templates: all, outside_frames: all };
+            return SharedBytes::whole(all);
         }
         let mut sum = PartBytes::default();
         for chunk in common {
@@ -105,7 +105,8 @@ impl Parts {
             sum.frame += u64::from(chunk.count) * frame;
         }
         let outside_templates = all.saturating_sub(sum.template);
-        SharedBytes { all, outside_templates, outside_frames: outside_templates.saturating_sub(sum.frame) }
+        let outside_frames = outside_templates.saturating_sub(sum.frame);
+        SharedBytes { all, outside_templates, outside_frames, greater: all }
     }
 }
 
@@ -178,7 +179,7 @@ mod tests {
             .map(|(number, template, frame)| (Tag([number; 16]), PartBytes { template, frame }));
         let parts = Parts { bytes: bytes.into_iter().collect(), ..Parts::default() };
         let common = [chunk(1, 2), chunk(2, 1), chunk(3, 1)];
-        let SharedBytes { all, outside_templates, outside_frames } = parts.of_common(400, &common);
+        let SharedBytes { all, outside_templates, outside_frames, .. } = parts.of_common(400, &common);
         assert_eq!((all, outside_templates, outside_frames), (400, 340, 200));
     }
 

@@ -28,8 +28,17 @@ pub(super) struct Sharing {
     pub(super) taken: Vec<Pair>,
     /// Those that the bound leaves out.
     pub(super) cut: Vec<Pair>,
-    /// Those of which nothing is left.
+    /// Those of which nothing is left, ascending.
     pub(super) complete: Vec<Pair>,
+    /// The links by whole chunks, ascending.
+    links: Vec<Pair>,
+}
+
+impl Sharing {
+    /// True if a pair is a link by whole chunks.
+    pub(super) fn is_link(&self, pair: &Pair) -> bool {
+        self.links.binary_search(pair).is_ok()
+    }
 }
 
 impl Task<'_> {
@@ -43,7 +52,8 @@ impl Task<'_> {
         links.sort_unstable_by_key(strongest_first);
         near.sort_unstable_by_key(strongest_first);
         let mut counts = vec![0_u32; self.subject.frozen.contents.len()];
-        let mut sharing = Sharing::default();
+        let mut sharing = Sharing { links: links.iter().map(numbers).collect(), ..Sharing::default() };
+        sharing.links.sort_unstable();
         for link in links.iter().chain(&near) {
             let (a, b) = numbers(link);
             if link.shared_bytes >= self.weight(a).max(self.weight(b)) {
@@ -56,6 +66,7 @@ impl Task<'_> {
                 sharing.taken.push((a, b));
             }
         }
+        sharing.complete.sort_unstable();
         Ok(sharing)
     }
 

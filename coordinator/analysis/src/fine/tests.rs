@@ -2,7 +2,7 @@
 //! held against it over random trees.
 //!
 //! `trees` makes the trees, `product` has them analysed from their indexes to the result, `candidates` and `measure` are the
-//! definition. Chunks, fine chunks and sketches of bytes are taken as given: their definitions are tested where they are made.
+//! definition. Chunks, fine chunks and samples of bytes are taken as given: their definitions are tested where they are made.
 
 mod candidates;
 mod measure;
@@ -54,8 +54,8 @@ fn links_of_random_trees_are_those_of_the_definition() {
         all.add(proposed);
     }
     // Every kind of candidate, and every bound, decides some of the instances.
-    let kinds = [&all.placed, &all.aligned, &all.linked, &all.near, &all.agreeing].map(Vec::len);
-    let cut = [all.cut_sharing.len(), all.cut_agreeing.len()];
+    let kinds = [&all.placed, &all.aligned, &all.linked, &all.near, &all.sampled].map(Vec::len);
+    let cut = [all.cut_sharing.len(), all.cut_sampled, all.refuted.len()];
     println!(
         "{instances} instances, {links} links, {finer} of them finer; candidates by kind {kinds:?}, cut {cut:?}, {too_long} too long"
     );

@@ -6,13 +6,14 @@
 
 use std::collections::{BTreeSet, HashMap};
 
-use cognate_fingerprint::{ContentDigest, ContentSketch};
+use cognate_fingerprint::ContentDigest;
 use cognate_proto::batch::DocumentState;
 use cognate_proto::documents::IndexedDocument;
 use cognate_proto::path::DocumentPath;
 use cognate_similarity::{ContentIndex, ContentMap};
 use cognate_storage::{Index, IndexedContent};
 
+use super::samples::{SamplePlace, WindowSamples};
 use super::{BareDocument, FrozenContent, FrozenDocument, Paths, index32};
 use crate::part::{Choice, Part};
 use crate::versions::Versions;
@@ -36,7 +37,7 @@ pub(super) struct Gathering<'a> {
 /// A content of a root.
 struct GatheredContent {
     content: FrozenContent,
-    sketch: ContentSketch,
+    sample: SamplePlace,
     ordinal: u32,
     root: u16,
 }
@@ -54,7 +55,7 @@ pub(super) struct GatheredDocuments {
     pub(super) documents: Vec<FrozenDocument>,
     pub(super) paths: Paths,
     pub(super) contents: Vec<FrozenContent>,
-    pub(super) sketches: Vec<ContentSketch>,
+    pub(super) samples: WindowSamples,
     pub(super) unread: Vec<(u16, DocumentPath, DocumentState)>,
     pub(super) bare: Vec<BareDocument>,
     pub(super) messages: Vec<(u32, [u8; 16])>,
@@ -100,9 +101,9 @@ impl<'a> Gathering<'a> {
         if digest != at_site {
             self.found.renamed.insert(digest, at_site);
         }
-        let IndexedContent { ordinal, sketch, .. } = *content;
+        let (ordinal, sample) = (content.ordinal, self.found.samples.put(&content.sample));
         let content = FrozenContent::of(digest, content, self.has_chunks);
-        self.contents.push(GatheredContent { content, sketch, ordinal, root });
+        self.contents.push(GatheredContent { content, sample, ordinal, root });
     }
 
     /// Numbers the contents in the order of their digests. Of each root, the map from ordinals to these numbers.
@@ -110,12 +111,13 @@ impl<'a> Gathering<'a> {
         let Gathering { mut contents, ordinals, mut found, .. } = self;
         contents.sort_unstable_by_key(|one| (one.content.digest, one.root));
         let mut ordinals: Vec<Vec<u32>> = ordinals.into_iter().map(|count| vec![ABSENT; count as usize]).collect();
-        for GatheredContent { content, sketch, ordinal, root } in contents {
-            match found.contents.last().zip(found.sketches.last_mut()) {
+        let mut samples: Vec<SamplePlace> = Vec::new();
+        for GatheredContent { content, sample, ordinal, root } in contents {
+            match found.contents.last().zip(samples.last_mut()) {
                 Some((first, of_first)) if first.digest == content.digest => {
-                    // Of several sites that have a content, some may send no sketches.
+                    // Of several sites that have a content, some may send no samples.
                     if of_first.is_empty() {
-                        *of_first = sketch;
+                        *of_first = sample;
                     }
                     if first.chunks_digest != content.chunks_digest {
                         found.disputed.insert(content.digest);
@@ -123,11 +125,12 @@ impl<'a> Gathering<'a> {
                 }
                 _ => {
                     found.contents.push(content);
-                    found.sketches.push(sketch);
+                    samples.push(sample);
                 }
             }
             ordinals[usize::from(root)][ordinal as usize] = index32(found.contents.len() - 1);
         }
+        found.samples.number(samples);
         for document in &mut found.documents {
             document.content = ContentIndex(ordinals[usize::from(document.root)][document.content.0 as usize]);
         }

@@ -38,6 +38,7 @@ pub(super) fn undecided_name(reason: UndecidedReason) -> &'static str {
         UndecidedReason::SiteGaveNone => "no fine chunks",
         UndecidedReason::Incomplete => "incomplete",
         UndecidedReason::Cut => "beyond a bound",
+        UndecidedReason::Close => "close to the threshold",
     }
 }
 

@@ -4,7 +4,7 @@
 use std::collections::BTreeMap;
 use std::io::{BufRead, Read as _};
 
-use cognate_fingerprint::{ContentDigest, Feature, FineChunk, Method, Tag, fine_of_text};
+use cognate_fingerprint::{ContentDigest, Feature, FineChunk, Method, Tag, WindowSample, fine_of_text};
 use cognate_proto::limits::{FIND_DOCUMENTS_MAX, FIND_FEATURES_MAX};
 use cognate_proto::v1::MethodSpec;
 use serde::Deserialize;
@@ -51,6 +51,8 @@ struct Line {
     features: Vec<(String, u32)>,
     #[serde(default)]
     repeated: Vec<u32>,
+    #[serde(default)]
+    sample: Vec<u64>,
     index: Option<i128>,
     /// Features under the method that verifies, and its id.
     #[serde(default)]
@@ -148,6 +150,7 @@ impl Line {
             features: features.collect::<Option<_>>()?,
             terms: terms.collect::<Option<_>>()?,
             repeated: self.repeated,
+            sample: WindowSample::new(&self.sample)?,
         })
     }
 }

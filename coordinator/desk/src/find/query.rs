@@ -3,7 +3,7 @@
 use std::collections::{HashMap, HashSet};
 use std::sync::Arc;
 
-use cognate_fingerprint::{ContentDigest, Feature, FineChunk, Method, MethodId, Tag, Verification};
+use cognate_fingerprint::{ContentDigest, Feature, FineChunk, Method, MethodId, Tag, Verification, WindowSample};
 use cognate_proto::fine::{FineTables, expansions};
 use cognate_proto::limits::{
     FIND_DOCUMENTS_MAX, FIND_FEATURES_MAX, FIND_FINE_MAX, FIND_MATCHES_DEFAULT, FIND_MATCHES_MAX,
@@ -68,6 +68,8 @@ pub struct SearchedDocument {
     pub repeated: Vec<u32>,
     /// Its features under the method that verifies, ascending; empty if the query has none.
     pub terms: Vec<Feature>,
+    /// Its window sample; empty if the method has none, or its file does not tell it.
+    pub sample: WindowSample,
 }
 
 impl SearchedDocument {
@@ -85,6 +87,7 @@ impl SearchedDocument {
             size_bytes: self.size_bytes,
             windows: self.windows,
             index: self.index.map(|index| index.to_string()).unwrap_or_default(),
+            sample: self.sample.as_bytes().to_vec(),
         }
     }
 }
@@ -311,8 +314,11 @@ impl Arriving {
         let number = |text: &String| text.parse().ok().filter(|_| text.len() <= NUMBER_BYTES_MAX);
         let refused = || Error::Invalid("`index`: an integer".to_owned());
         let index = index.map(|text| number(text).ok_or_else(refused)).transpose()?;
+        let sample = WindowSample::from_bytes(end.sample.clone());
+        let sample = sample.ok_or_else(|| Error::Invalid("`sample`: values of 5 bytes that ascend".to_owned()))?;
         let FindEnd { size_bytes, windows, .. } = *end;
-        self.query.documents.push(SearchedDocument { size_bytes, digest, windows, index, features, repeated, terms });
+        let document = SearchedDocument { size_bytes, digest, windows, index, features, repeated, terms, sample };
+        self.query.documents.push(document);
         Ok(())
     }
 

@@ -241,12 +241,14 @@ impl Finder {
 
 /// The matches of a document that are measured, the strongest first.
 fn strongest(draft: &Draft) -> Vec<(Place, &Match)> {
-    let matches = draft.found.matches.iter().enumerate().map(|(place, one)| (Place::Match(place), one));
-    let below = draft.below.iter().enumerate().map(|(place, one)| (Place::Below(place), one));
-    let mut all: Vec<_> = matches.chain(below).filter(|(_, one)| !is_identical(one)).collect();
-    all.sort_by(|(_, a), (_, b)| Match::order(a, b));
+    let matches = draft.found.matches.iter().enumerate();
+    let matches = matches.map(|(place, one)| (one.measure.shared_bytes.unwrap_or(0), Place::Match(place), one));
+    let below = draft.below.iter().enumerate();
+    let below = below.map(|(place, below)| (below.in_common_bytes, Place::Below(place), &below.one));
+    let mut all: Vec<_> = matches.chain(below).filter(|(_, _, one)| !is_identical(one)).collect();
+    all.sort_by(|(a_bytes, _, a), (b_bytes, _, b)| b_bytes.cmp(a_bytes).then_with(|| Match::order(a, b)));
     all.truncate(CANDIDATES_MAX);
-    all
+    all.into_iter().map(|(_, place, one)| (place, one)).collect()
 }
 
 /// The reason where there was no answer in time, or no time for a question.
@@ -369,7 +371,7 @@ impl Plan {
                 let fine_bytes = candidate.fine_bytes(&self.query.fine, &self.known, &mut measure);
                 let one = match candidate.place {
                     Place::Match(place) => &mut found.matches[place],
-                    Place::Below(place) => &mut below[place],
+                    Place::Below(place) => &mut below[place].one,
                 };
                 let Some(fine_bytes) = fine_bytes else {
                     one.coarse = Some(candidate.coarse.unwrap_or_else(|| late(candidate.sources.last())));

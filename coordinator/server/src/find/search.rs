@@ -2,26 +2,32 @@
 //!
 //! Within an index, the overlap with each document is added up from its postings, tag by tag; only the strongest
 //! matches stay, so that memory is bounded by them and by the contents of one index. Where fine chunks will be asked for,
-//! as many contents that are below the thresholds stay as well: with fine chunks they may reach them.
+//! as many contents that are below the thresholds stay as well: with fine chunks they may reach them. These are contents with a chunk in common, and
+//! those whose window samples have values in common with that of the document, which a scan would propose as well.
 
+use std::cmp::Ordering;
 use std::collections::{BTreeMap, HashMap, HashSet};
 use std::sync::Arc;
 
 use cognate_desk::find::{FindQuery, Found, Holder, Match, Measure, Searched, SearchedDocument};
-use cognate_fingerprint::{ContentDigest, Feature, FeatureKind, Runs, Tag, is_hit};
+use cognate_fingerprint::{ContentDigest, Feature, FeatureKind, Runs, Tag, is_hit, sample_bytes_per_value};
 use cognate_proto::limits::FIND_HOLDERS_MAX;
 use cognate_proto::v1::DocumentState;
 use cognate_similarity::fine::ChunkCount;
 use cognate_similarity::{ContentIndex, ContentMap, RunInput, RunShards, Shards as _};
 
 use super::Finder;
-use super::draft::{CANDIDATES_MAX, Draft};
+use super::draft::{CANDIDATES_MAX, Draft, Proposal};
 use super::verify::CONTENTS_MAX;
 use crate::error::Error;
 use cognate_storage::indexes::Sealed;
 use cognate_storage::store::SlotKey;
 use cognate_storage::template;
 use cognate_storage::{Index, IndexedContent};
+
+/// So many values in common make a content a candidate. It need not be a part of either that is worth a link: a passage of a kilobyte in a
+/// long document is what is searched for, and the strongest candidates alone are measured.
+const COMMON_VALUES_MIN: u64 = 2;
 
 /// A search in progress.
 pub(super) struct Search<'a> {
@@ -41,12 +47,13 @@ struct Progress {
     payload_bytes: u64,
     matches: Matches,
     /// Contents that are below the thresholds.
-    below: Matches,
+    below: BTreeMap<ContentKey, Proposal>,
     documents: u64,
 }
 
 /// By digest and by digest of the chunks: sites that describe a content differently are measured by their own chunks.
-type Matches = BTreeMap<(ContentDigest, [u8; 16]), Match>;
+type ContentKey = (ContentDigest, [u8; 16]);
+type Matches = BTreeMap<ContentKey, Match>;
 
 /// A content that has something in common with a document.
 struct Hit {
@@ -55,11 +62,13 @@ struct Hit {
     measure: Measure,
     /// True if it reaches the thresholds.
     reaches: bool,
+    /// The bytes in common by the window samples.
+    sampled_bytes: u64,
 }
 
 impl Hit {
     fn of(digest: ContentDigest, size_bytes: u64, measure: Measure) -> Hit {
-        Hit { digest, size_bytes, measure, reaches: true }
+        Hit { digest, size_bytes, measure, reaches: true, sampled_bytes: 0 }
     }
 }
 
@@ -71,7 +80,15 @@ struct Open<'a> {
     index: Arc<Index>,
     shards: RunShards,
     /// The contents that a document has, by their ordinals.
-    contents: HashMap<u32, (ContentDigest, IndexedContent)>,
+    contents: HashMap<u32, ContentDigest>,
+}
+
+impl Open<'_> {
+    /// The content with an ordinal, if a document has it.
+    fn content(&self, ordinal: u32) -> Option<(ContentDigest, &IndexedContent)> {
+        let digest = self.contents.get(&ordinal)?;
+        Some((*digest, self.index.contents.get(digest)?))
+    }
 }
 
 impl<'a> Search<'a> {
@@ -118,7 +135,7 @@ impl<'a> Search<'a> {
         let mut contents = HashMap::new();
         for (digest, content) in index.contents.iter().filter(|(digest, _)| live.contains(digest)) {
             map[content.ordinal as usize] = Some(ContentIndex(content.ordinal));
-            contents.insert(content.ordinal, (*digest, *content));
+            contents.insert(content.ordinal, *digest);
         }
         let map: ContentMap = map.into_iter().collect();
         let inputs = runs.into_iter().map(|run| RunInput { run, contents: map.clone() });
@@ -144,23 +161,30 @@ impl<'a> Search<'a> {
             Ok(())
         })?;
         if method.capabilities().only_proposes() {
-            let contents = shared.keys().filter_map(|ordinal| open.contents.get(ordinal));
+            let contents = shared.keys().filter_map(|ordinal| open.content(*ordinal));
             return Ok(contents
-                .map(|(digest, content)| Hit::of(*digest, content.size_bytes, Measure::candidate()))
+                .map(|(digest, content)| Hit::of(digest, content.size_bytes, Measure::candidate()))
                 .collect());
         }
         if !method.capabilities().has_chunks() {
             return self.estimated(open, queried, shared.into_keys());
         }
+        let sampled = if self.query.is_fine() { sampled(open, queried) } else { HashMap::new() };
+        for ordinal in sampled.keys() {
+            shared.entry(*ordinal).or_default();
+        }
         let aside = self.set_aside(open, &shared)?;
         let measured = shared.into_iter().filter_map(|(ordinal, shared)| {
-            let (digest, content) = open.contents.get(&ordinal)?;
+            let (digest, content) = open.content(ordinal)?;
             let aside = aside.get(&ordinal).copied().unwrap_or(0);
             let payload = (content.weight - content.repeated_bytes).saturating_sub(aside);
             let measure = Measure::exact(shared, progress.payload_bytes, payload);
-            let reaches = measure.reaches(&self.query.least, [progress.payload_bytes, payload]);
-            let hit = Hit { digest: *digest, size_bytes: content.size_bytes, measure, reaches };
-            Some(hit).filter(|hit| hit.reaches || (self.query.is_fine() && shared > 0))
+            let reaches = shared > 0 && measure.reaches(&self.query.least, [progress.payload_bytes, payload]);
+            // Of what both have in templates, with what chance adds to an estimate of it, nothing counts.
+            let of_templates = aside.min(queried.size_bytes - progress.payload_bytes);
+            let sampled_bytes = sampled.get(&ordinal).copied().unwrap_or(0).saturating_sub(of_templates * 5 / 4);
+            let hit = Hit { digest, size_bytes: content.size_bytes, measure, reaches, sampled_bytes };
+            Some(hit).filter(|hit| hit.reaches || (self.query.is_fine() && shared + sampled_bytes > 0))
         });
         Ok(measured.collect())
     }
@@ -191,7 +215,7 @@ impl<'a> Search<'a> {
         ordinals: impl Iterator<Item = u32>,
     ) -> Result<Vec<Hit>, Error> {
         let wanted: HashSet<ContentDigest> =
-            ordinals.filter_map(|ordinal| open.contents.get(&ordinal)).map(|(digest, _)| *digest).collect();
+            ordinals.filter_map(|ordinal| open.contents.get(&ordinal)).copied().collect();
         if wanted.is_empty() {
             return Ok(Vec::new());
         }
@@ -245,13 +269,13 @@ impl<'a> Search<'a> {
             }
         }
         let progress = &mut self.documents[number];
-        for Hit { digest, size_bytes, measure, reaches } in found {
+        for Hit { digest, size_bytes, measure, reaches, sampled_bytes } in found {
             let count = counts.get(&digest).copied().unwrap_or(0);
             let own = holders.remove(&digest).unwrap_or_default();
             let chunks_digest = open.index.contents.get(&digest).map_or([0; 16], |content| content.chunks_digest);
-            let matches = if reaches { &mut progress.matches } else { &mut progress.below };
             progress.documents += if reaches { count } else { 0 };
-            let known = matches.entry((digest, chunks_digest)).or_insert_with(|| Match {
+            let in_common_bytes = measure.shared_bytes.unwrap_or(0).max(sampled_bytes);
+            let new = || Match {
                 digest,
                 size_bytes,
                 measure,
@@ -259,15 +283,21 @@ impl<'a> Search<'a> {
                 coarse: None,
                 documents: 0,
                 holders: Vec::new(),
-            });
+            };
+            let key = (digest, chunks_digest);
+            let known = if reaches {
+                progress.matches.entry(key).or_insert_with(new)
+            } else {
+                &mut progress.below.entry(key).or_insert_with(|| Proposal { in_common_bytes, one: new() }).one
+            };
             known.documents += count;
             let free = FIND_HOLDERS_MAX.saturating_sub(known.holders.len());
             known.holders.extend(own.into_iter().take(free));
         }
         let below_max = if self.query.is_fine() { CANDIDATES_MAX } else { 0 };
         let proposed_max = if self.query.is_verified() { CONTENTS_MAX } else { 0 };
-        keep(&mut progress.matches, self.query.matches_max.max(below_max).max(proposed_max));
-        keep(&mut progress.below, below_max);
+        keep(&mut progress.matches, self.query.matches_max.max(below_max).max(proposed_max), Match::order);
+        keep(&mut progress.below, below_max, Proposal::order);
     }
 
     /// The matches, in order, by whole chunks; and the tags of templates.
@@ -296,7 +326,9 @@ impl<'a> Search<'a> {
             };
             let mut chunks: Vec<ChunkCount> = progress.tags.into_iter().map(count).collect();
             chunks.sort_unstable();
-            Draft { found, below: in_order(progress.below), payload_bytes: progress.payload_bytes, chunks }
+            let mut below: Vec<Proposal> = progress.below.into_values().collect();
+            below.sort_unstable_by(Proposal::order);
+            Draft { found, below, payload_bytes: progress.payload_bytes, chunks }
         };
         (documents.into_iter().zip(&query.documents).map(draft).collect(), templates)
     }
@@ -308,8 +340,8 @@ fn within_range(open: &Open<'_>, queried: &SearchedDocument) -> Result<Vec<Hit>,
     for shard in 0..open.shards.shard_count() {
         open.shards.visit(shard, &mut |postings| {
             let hits = postings.iter().filter(|posting| is_hit(own, i128::from_be_bytes(posting.tag.0)));
-            let contents = hits.filter_map(|posting| open.contents.get(&posting.content.0));
-            found.extend(contents.map(|(digest, content)| Hit::of(*digest, content.size_bytes, Measure::candidate())));
+            let contents = hits.filter_map(|posting| open.content(posting.content.0));
+            found.extend(contents.map(|(digest, content)| Hit::of(digest, content.size_bytes, Measure::candidate())));
             Ok(())
         })?;
     }
@@ -337,12 +369,25 @@ impl Progress {
 
 /// Drops all but the strongest matches. The others only become weaker as more are found, so that no match of the answer is
 /// lost.
-fn keep(matches: &mut Matches, most: usize) {
-    if matches.len() <= most {
+fn keep<T>(all: &mut BTreeMap<ContentKey, T>, most: usize, order: impl Fn(&T, &T) -> Ordering) {
+    if all.len() <= most {
         return;
     }
-    let mut all: Vec<_> = std::mem::take(matches).into_iter().collect();
-    all.sort_unstable_by(|(_, a), (_, b)| Match::order(a, b));
-    all.truncate(most);
-    *matches = all.into_iter().collect();
+    let mut first: Vec<_> = std::mem::take(all).into_iter().collect();
+    first.sort_unstable_by(|(_, a), (_, b)| order(a, b));
+    first.truncate(most);
+    *all = first.into_iter().collect();
+}
+
+/// The contents of an index whose samples have enough in common with that of a document, and the bytes for which these values stand.
+fn sampled(open: &Open<'_>, queried: &SearchedDocument) -> HashMap<u32, u64> {
+    let (own, counts) = (queried.sample.values().collect::<HashSet<_>>(), queried.sample.counts());
+    let contents =
+        open.contents.iter().filter_map(|(ordinal, digest)| Some((*ordinal, open.index.contents.get(digest)?)));
+    let in_common = contents.filter_map(|(ordinal, content)| {
+        let common = content.sample.values().filter(|value| own.contains(value)).count() as u64;
+        let (level, _) = counts.at_common_level(&content.sample.counts());
+        (common >= COMMON_VALUES_MIN).then(|| (ordinal, common * sample_bytes_per_value(level)))
+    });
+    if own.is_empty() { HashMap::new() } else { in_common.collect() }
 }

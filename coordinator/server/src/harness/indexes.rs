@@ -4,7 +4,7 @@ pub use std::num::NonZeroUsize;
 use std::time::Duration;
 
 use cognate_analysis::AnalysisLimits;
-use cognate_fingerprint::{Chunk, Content, ContentDigest, ContentSketch, Key, Method, Tag, View};
+use cognate_fingerprint::{Chunk, Content, ContentDigest, Key, Method, Tag, View, WindowSample};
 use cognate_proto::batch::{BatchBuilder, DocumentRow, DocumentState, body_digest};
 use cognate_proto::index_digest::{IndexDigest, RowHash};
 use cognate_proto::name::{PartyName, RepositoryName, ScanId};
@@ -121,7 +121,7 @@ pub fn fill_of(
             let claimed = document.claimed.as_ref().unwrap_or(chunks);
             let digest = ContentDigest(*blake3::hash(claimed).as_bytes().first_chunk().unwrap());
             let (size_bytes, chunk_count) = (100 * chunks.len() as u64, chunks.len() as u64);
-            let content = Content { size_bytes, chunk_count, digest, sketch: ContentSketch::NONE };
+            let content = Content { size_bytes, chunk_count, digest, sample: WindowSample::NONE };
             (content, table)
         });
         if let Some((content, table)) = content.as_ref().filter(|(content, _)| !sent.contains(&content.digest)) {

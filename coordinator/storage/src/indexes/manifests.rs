@@ -85,7 +85,7 @@ impl Indexes {
             for content in &batch.contents {
                 let count = usize::try_from(content.chunk_count).unwrap_or(usize::MAX);
                 if wanted.contains(&content.digest) && given.is_ok() {
-                    given = each(Manifest { content: *content, chunks: cut(&batch.chunks, first, count) });
+                    given = each(Manifest { content: content.clone(), chunks: cut(&batch.chunks, first, count) });
                 }
                 first += count;
             }
@@ -119,7 +119,7 @@ impl Indexes {
             rows.extend(batch.contents.iter().map(|content| (prefix(content.digest), at)));
             for part in &batch.parts {
                 let begun = upload.filter(|(number, _)| *number == part.upload).map_or(at, |(_, begun)| begun);
-                upload = match part.end {
+                upload = match &part.end {
                     None => Some((part.upload, begun)),
                     Some(content) => {
                         rows.push((prefix(content.digest), begun));
@@ -191,7 +191,7 @@ impl Indexes {
             for content in &batch.contents {
                 let count = usize::try_from(content.chunk_count).unwrap_or(usize::MAX);
                 if content.digest == digest {
-                    return Ok(Some(Manifest { content: *content, chunks: cut(&batch.chunks, first, count) }));
+                    return Ok(Some(Manifest { content: content.clone(), chunks: cut(&batch.chunks, first, count) }));
                 }
                 first += count;
             }
@@ -245,7 +245,7 @@ fn cut(table: &ChunkTable, first: usize, count: usize) -> ChunkTable {
 
 #[cfg(test)]
 mod tests {
-    use cognate_fingerprint::{Chunk, ContentSketch};
+    use cognate_fingerprint::{Chunk, WindowSample};
     use cognate_proto::batch::{BatchBuilder, DocumentRow, DocumentState, body_digest};
     use cognate_proto::index_digest::{IndexDigest, RowHash};
     use cognate_proto::path::DocumentPath;
@@ -266,7 +266,7 @@ mod tests {
     fn content(number: u8, lengths: &[u32]) -> Content {
         let size_bytes = lengths.iter().copied().map(u64::from).sum();
         let (chunk_count, digest) = (lengths.len() as u64, ContentDigest([number; 16]));
-        Content { size_bytes, chunk_count, digest, sketch: ContentSketch::NONE }
+        Content { size_bytes, chunk_count, digest, sample: WindowSample::NONE }
     }
 
     fn row(number: u8) -> DocumentRow {

@@ -3,7 +3,7 @@
 use std::collections::{BTreeMap, HashSet};
 use std::path::{Path, PathBuf};
 
-use cognate_fingerprint::{Chunk, Content, ContentDigest, ContentSketch, MethodId, Tag};
+use cognate_fingerprint::{Chunk, Content, ContentDigest, MethodId, Tag, WindowSample};
 use cognate_proto::batch::{BatchBuilder, DocumentRow, DocumentState, body_digest};
 use cognate_proto::index_digest::{IndexDigest, RowHash};
 use cognate_proto::name::{RepositoryName, SiteName};
@@ -54,8 +54,8 @@ fn content_of(number: u64) -> (Content, ChunkTable) {
     }
     let mut digest = [7; 16];
     digest[..8].copy_from_slice(&number.to_le_bytes());
-    let sketch = ContentSketch::new(0x8001, [u32::from(digest[0]) + 1, 9]).unwrap();
-    (Content { size_bytes: 1000 * chunks, chunk_count: chunks, digest: ContentDigest(digest), sketch }, table)
+    let sample = WindowSample::new(&[9, u64::from(digest[0]) + 10]).unwrap();
+    (Content { size_bytes: 1000 * chunks, chunk_count: chunks, digest: ContentDigest(digest), sample }, table)
 }
 
 fn row_of(path: &str, content: Option<u64>) -> DocumentRow {
@@ -114,7 +114,7 @@ impl Site {
                         content.digest,
                         content.size_bytes,
                         content.chunk_count,
-                        content.sketch.digest(),
+                        content.sample.digest(),
                     ));
                 }
                 if let Some(before) = before.get(path) {

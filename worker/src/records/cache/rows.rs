@@ -4,7 +4,7 @@
 //! never contain a byte of 0, which ends them in a key. Values are protobuf messages or integers; a value that cannot be
 //! decoded counts as missing.
 
-use cognate_fingerprint::{Content, ContentDigest, ContentSketch, MethodId};
+use cognate_fingerprint::{Content, ContentDigest, MethodId, WindowSample};
 use cognate_proto::batch::DocumentState;
 use cognate_proto::name::RepositoryName;
 use cognate_proto::path::DocumentPath;
@@ -183,12 +183,9 @@ struct PartRow {
     /// The path of a document that is inside of another.
     #[prost(bytes = "vec", tag = "7")]
     path: Vec<u8>,
-    /// A bit for each slot of the sketch that has a value.
-    #[prost(uint32, tag = "8")]
-    sketch_slots: u32,
-    /// The values of these slots, 4 bytes each, little-endian.
-    #[prost(bytes = "vec", tag = "9")]
-    sketch: Vec<u8>,
+    /// The window sample of its content.
+    #[prost(bytes = "vec", tag = "8")]
+    sample: Vec<u8>,
 }
 
 #[derive(Clone, PartialEq, prost::Message)]
@@ -354,8 +351,7 @@ impl From<&StoredPart> for PartRow {
         if let Some((content, location)) = &part.list {
             row.digest = content.digest.0.to_vec();
             (row.size_bytes, row.chunk_count) = (content.size_bytes, content.chunk_count);
-            row.sketch_slots = content.sketch.filled().into();
-            row.sketch = content.sketch.slots().flat_map(|(_, value)| value.to_le_bytes()).collect();
+            row.sample = content.sample.as_bytes().to_vec();
             row.location = Some((*location).into());
         }
         row
@@ -363,19 +359,13 @@ impl From<&StoredPart> for PartRow {
 }
 
 impl PartRow {
-    fn sketch(&self) -> Option<ContentSketch> {
-        let (words, []) = self.sketch.as_chunks::<4>() else { return None };
-        let values = words.iter().map(|word| u32::from_le_bytes(*word));
-        ContentSketch::new(u16::try_from(self.sketch_slots).ok()?, values)
-    }
-
     fn part(self) -> Option<StoredPart> {
         let list = match self.location.clone() {
             None => None,
             Some(location) => {
                 let digest = ContentDigest(self.digest.as_slice().try_into().ok()?);
-                let sketch = self.sketch()?;
-                let content = Content { size_bytes: self.size_bytes, chunk_count: self.chunk_count, digest, sketch };
+                let sample = WindowSample::from_bytes(self.sample.clone())?;
+                let content = Content { size_bytes: self.size_bytes, chunk_count: self.chunk_count, digest, sample };
                 Some((content, location.into()))
             }
         };

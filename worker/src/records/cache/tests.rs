@@ -1,7 +1,7 @@
 //! The cache on a real disk: restarts, damage, locks, and rows inside of documents.
 
 use cognate_disk_faults::{Disk, Fault, Operation, errors, inject};
-use cognate_fingerprint::{Content, ContentDigest, ContentSketch, MethodId};
+use cognate_fingerprint::{Content, ContentDigest, MethodId, WindowSample};
 use cognate_proto::batch::DocumentState;
 use cognate_proto::v1::FileClass;
 
@@ -34,8 +34,7 @@ fn known() -> KnownDocument {
 }
 
 fn part(file: u64) -> StoredPart {
-    let content =
-        Content { size_bytes: 5, chunk_count: 1, digest: ContentDigest([2; 16]), sketch: ContentSketch::NONE };
+    let content = Content { size_bytes: 5, chunk_count: 1, digest: ContentDigest([2; 16]), sample: WindowSample::NONE };
     let location = Location { file, offset: 4, length_bytes: 5 };
     StoredPart { state: DocumentState::Read, list: Some((content, location)), message_id_hash: None }
 }
@@ -131,7 +130,7 @@ fn the_documents_inside_of_a_document_are_stored_as_long_as_the_document() {
     assert_eq!(stored_inside(&cache, &repository, &neighbour, &result), None);
     cache.rewrite(|location| Ok(ListMove::To(Location { offset: 40, ..location }))).unwrap();
     let moved = stored_inside(&cache, &repository, &path, &result).unwrap();
-    assert_eq!(moved[0].1.list.unwrap().1.offset, 40);
+    assert_eq!(moved[0].1.list.as_ref().unwrap().1.offset, 40);
     assert_eq!(moved[1].1, failed);
     cache.rewrite(|_| Ok(ListMove::Gone)).unwrap();
     assert_eq!(stored_inside(&cache, &repository, &path, &result), None);

@@ -1,7 +1,7 @@
 //! The log of what was sent of one index.
 //!
 //! A log of [`cognate_durable`]. Its first record is the epoch (u64, little-endian) and a byte that is 1 if contents have their
-//! sketches; each of the others is an encoded
+//! samples; each of the others is an encoded
 //! [`LogRecord`]. It is never synced, see [`SentState`](super::SentState).
 
 use std::collections::HashMap;
@@ -27,8 +27,8 @@ const FORMAT: Format = Format { magic: b"cognate sent 1\n", record_bytes_max: 2 
 pub(crate) struct IndexUpload {
     /// Its epoch.
     pub(crate) epoch: u64,
-    /// True if its contents have their sketches: all of them, or none has.
-    pub(crate) sketches: bool,
+    /// True if its contents have their samples: all of them, or none has.
+    pub(crate) samples: bool,
 }
 
 /// What the row of a content consists of.
@@ -36,25 +36,25 @@ pub(crate) struct IndexUpload {
 pub(super) struct ContentNumbers {
     pub(super) size_bytes: u64,
     pub(super) chunk_count: u64,
-    /// The digest of its sketch; 0: it was sent without.
-    pub(super) sketch_digest: u64,
+    /// The digest of its sample; 0: it was sent without.
+    pub(super) sample_digest: u64,
 }
 
 impl IndexUpload {
     fn to_bytes(self) -> [u8; 9] {
-        let mut bytes = [u8::from(self.sketches); 9];
+        let mut bytes = [u8::from(self.samples); 9];
         bytes[..8].copy_from_slice(&self.epoch.to_le_bytes());
         bytes
     }
 
     fn from_bytes(bytes: &[u8]) -> Option<IndexUpload> {
-        let (epoch, sketches) = bytes.split_first_chunk()?;
-        let sketches = match sketches {
+        let (epoch, samples) = bytes.split_first_chunk()?;
+        let samples = match samples {
             [0] => false,
             [1] => true,
             _ => return None,
         };
-        Some(IndexUpload { epoch: u64::from_le_bytes(*epoch), sketches })
+        Some(IndexUpload { epoch: u64::from_le_bytes(*epoch), samples })
     }
 }
 
@@ -71,9 +71,9 @@ pub(super) struct LogRecord {
     content_sizes: Vec<u64>,
     #[prost(uint64, repeated, tag = "5")]
     content_chunk_counts: Vec<u64>,
-    /// Empty if no content of the record has a sketch.
+    /// Empty if no content of the record has a sample.
     #[prost(fixed64, repeated, tag = "6")]
-    content_sketch_digests: Vec<u64>,
+    content_sample_digests: Vec<u64>,
 }
 
 impl LogRecord {
@@ -83,15 +83,15 @@ impl LogRecord {
         contents: &[(ContentDigest, ContentNumbers)],
     ) -> LogRecord {
         let numbers = || contents.iter().map(|(_, numbers)| numbers);
-        let has_sketches = numbers().any(|numbers| numbers.sketch_digest != 0);
-        let sketches = numbers().filter(|_| has_sketches).map(|numbers| numbers.sketch_digest);
+        let has_samples = numbers().any(|numbers| numbers.sample_digest != 0);
+        let samples = numbers().filter(|_| has_samples).map(|numbers| numbers.sample_digest);
         LogRecord {
             sequence,
             documents: Some(v1::DocumentTable::from_rows(documents, &HashMap::new())),
             content_digests: contents.iter().flat_map(|(digest, _)| digest.0).collect(),
             content_sizes: numbers().map(|numbers| numbers.size_bytes).collect(),
             content_chunk_counts: numbers().map(|numbers| numbers.chunk_count).collect(),
-            content_sketch_digests: sketches.collect(),
+            content_sample_digests: samples.collect(),
         }
     }
 
@@ -102,11 +102,11 @@ impl LogRecord {
 
     pub(super) fn contents(&self) -> impl Iterator<Item = (ContentDigest, ContentNumbers)> + '_ {
         let counts = self.content_sizes.iter().copied().zip(self.content_chunk_counts.iter().copied());
-        let sketches = self.content_sketch_digests.iter().copied().chain(std::iter::repeat(0));
-        let numbers = counts.zip(sketches).map(|((size_bytes, chunk_count), sketch_digest)| ContentNumbers {
+        let samples = self.content_sample_digests.iter().copied().chain(std::iter::repeat(0));
+        let numbers = counts.zip(samples).map(|((size_bytes, chunk_count), sample_digest)| ContentNumbers {
             size_bytes,
             chunk_count,
-            sketch_digest,
+            sample_digest,
         });
         let digests = self.content_digests.as_chunks::<16>().0.iter().map(|digest| ContentDigest(*digest));
         digests.zip(numbers)

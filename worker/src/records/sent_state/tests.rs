@@ -1,11 +1,11 @@
 //! The sent state over restarts, cuts and damage of its log.
 
-use cognate_fingerprint::ContentSketch;
+use cognate_fingerprint::WindowSample;
 
 use super::*;
 
 fn upload(epoch: u64) -> IndexUpload {
-    IndexUpload { epoch, sketches: true }
+    IndexUpload { epoch, samples: true }
 }
 
 fn row(path: &str, content: u8) -> DocumentRow {
@@ -30,8 +30,8 @@ fn send(state: &mut SentState, rows: &[DocumentRow]) -> IndexDigest {
         if let Some(digest) = row.content
             && !state.has_content(&digest)
         {
-            let sketch = ContentSketch::new(1, [u32::from(digest.0[0]) + 1]).unwrap();
-            contents.push(Content { size_bytes: 10, chunk_count: 1, digest, sketch });
+            let sample = WindowSample::new(&[u64::from(digest.0[0]) + 1]).unwrap();
+            contents.push(Content { size_bytes: 10, chunk_count: 1, digest, sample });
             state.add_content(&contents[contents.len() - 1]);
         }
         state.add_document(row);
@@ -105,16 +105,16 @@ fn a_log_that_has_grown_is_replaced_by_a_shorter_one_with_the_same_content() {
 }
 
 #[test]
-fn an_index_starts_again_when_its_contents_get_or_lose_their_sketches() {
+fn an_index_starts_again_when_its_contents_get_or_lose_their_samples() {
     let folder = tempfile::tempdir().unwrap();
     let path = folder.path().join("index.log");
     let root = send(&mut SentState::open(&path, upload(7)).unwrap(), &[row("a", 1)]);
-    let without = |epoch| IndexUpload { epoch, sketches: false };
+    let without = |epoch| IndexUpload { epoch, samples: false };
     let mut state = SentState::open(&path, without(8)).unwrap();
-    assert!(!state.has_sketches() && !state.resume(1, root).unwrap());
+    assert!(!state.has_samples() && !state.resume(1, root).unwrap());
     assert_eq!(SentState::open(&path, without(9)).unwrap().epoch(), 8);
     let again = SentState::open(&path, upload(10)).unwrap();
-    assert_eq!((again.epoch(), again.has_sketches()), (10, true));
+    assert_eq!((again.epoch(), again.has_samples()), (10, true));
 }
 
 #[test]

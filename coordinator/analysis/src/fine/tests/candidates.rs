@@ -3,7 +3,7 @@
 use std::cmp::Reverse;
 use std::collections::{BTreeMap, BTreeSet};
 
-use cognate_fingerprint::{SKETCH_SLOTS, Tag};
+use cognate_fingerprint::Tag;
 
 use super::trees::{Facts, Tree};
 
@@ -20,14 +20,18 @@ pub(super) struct ProposedPairs {
     pub(super) aligned: Vec<Pair>,
     /// Links by whole chunks that the bound takes.
     pub(super) linked: Vec<Pair>,
-    /// Pairs near a link that the bound takes.
+    /// Pairs near a link that the bound takes, whose samples are too small to say anything.
     pub(super) near: Vec<Pair>,
-    /// By their sketches.
-    pub(super) agreeing: Vec<Pair>,
+    /// By their samples.
+    pub(super) sampled: Vec<Pair>,
+    /// Pairs of which nothing is left.
+    complete: BTreeSet<Pair>,
     /// Pairs that share chunks and that the bound leaves out.
     pub(super) cut_sharing: Vec<Pair>,
-    /// Pairs whose sketches agree and that neither content takes.
-    pub(super) cut_agreeing: Vec<Pair>,
+    /// Pairs of a place that are no links, whose samples say that they share too little.
+    pub(super) refuted: BTreeSet<Pair>,
+    /// For each content the number of what may be its relatives where it has no place for them.
+    pub(super) cut_sampled: usize,
     /// The bytes that each pair shares by whole chunks, of all pairs that would count as links.
     pub(super) coarse: BTreeMap<Pair, u64>,
 }
@@ -35,7 +39,8 @@ pub(super) struct ProposedPairs {
 impl ProposedPairs {
     /// All candidates.
     pub(super) fn candidates(&self) -> BTreeSet<Pair> {
-        [&self.placed, &self.aligned, &self.linked, &self.near, &self.agreeing].into_iter().flatten().copied().collect()
+        let placed = self.placed.iter().chain(&self.aligned).filter(|pair| !self.refuted.contains(pair));
+        placed.chain([&self.linked, &self.near, &self.sampled].into_iter().flatten()).copied().collect()
     }
 
     /// Adds what is counted over all instances.
@@ -44,9 +49,10 @@ impl ProposedPairs {
         self.aligned.extend(other.aligned);
         self.linked.extend(other.linked);
         self.near.extend(other.near);
-        self.agreeing.extend(other.agreeing);
+        self.sampled.extend(other.sampled);
+        self.refuted.extend(other.refuted);
         self.cut_sharing.extend(other.cut_sharing);
-        self.cut_agreeing.extend(other.cut_agreeing);
+        self.cut_sampled += other.cut_sampled;
     }
 }
 
@@ -118,14 +124,11 @@ pub(super) fn proposed(tree: &Tree, contents: &[Facts]) -> ProposedPairs {
     share_out(&mut proposed, &payloads, &links, &near);
     proposed.placed = placed(tree, contents, &pairs().collect());
     proposed.aligned = aligned(tree, contents, &pairs().collect());
-    let known: BTreeSet<Pair> =
-        proposed.candidates().into_iter().chain(links.iter().chain(&near).map(|(_, pair)| *pair)).collect();
-    let is_placed: BTreeSet<Pair> = proposed.placed.iter().chain(&proposed.aligned).copied().collect();
-    proposed.cut_sharing.retain(|pair| !is_placed.contains(pair));
-    let seeks = seeking(tree, contents, &known);
-    let sought = |(a, b): &Pair| seeks.contains(a) || seeks.contains(b);
-    let unknown: Vec<Pair> = pairs().filter(|pair| !known.contains(pair) && sought(pair)).collect();
-    agree(&mut proposed, contents, &unknown, &payloads);
+    let links: BTreeSet<Pair> = links.iter().map(|(_, pair)| *pair).collect();
+    sample(&mut proposed, tree, contents, &pairs().collect());
+    proposed.refuted.retain(|pair| !links.contains(pair));
+    let candidates = proposed.candidates();
+    proposed.cut_sharing.retain(|pair| !candidates.contains(pair));
     proposed
 }
 
@@ -135,6 +138,7 @@ fn share_out(proposed: &mut ProposedPairs, payloads: &[u64], links: &[Strength],
     let kinds = links.iter().map(|link| (true, link)).chain(near.iter().map(|near| (false, near)));
     for (is_link, (Reverse(shared), (a, b))) in kinds {
         if payloads[*a as usize] == *shared && payloads[*b as usize] == *shared {
+            proposed.complete.insert((*a, *b));
             continue;
         }
         let count = |content: &u32| taken.get(content).copied().unwrap_or(0);
@@ -211,61 +215,92 @@ fn aligned(tree: &Tree, contents: &[Facts], pairs: &BTreeSet<Pair>) -> Vec<Pair>
     found.into_iter().collect()
 }
 
-/// The contents without a copy in another repository, and without a known partner there with whom half of their slots agree.
-fn seeking(tree: &Tree, contents: &[Facts], known: &BTreeSet<Pair>) -> BTreeSet<u32> {
+/// What may be relatives by the samples: by the values of the level from which both samples are as dense.
+fn sample(proposed: &mut ProposedPairs, tree: &Tree, contents: &[Facts], pairs: &BTreeSet<Pair>) {
+    let roots = |content: u32| roots(tree, &contents[content as usize]);
+    let numbers = || 0..u32::try_from(contents.len()).unwrap();
+    let values: Vec<BTreeSet<u64>> = contents
+        .iter()
+        .map(|facts| if payload(facts) > 0 { facts.content.sample.values().collect() } else { BTreeSet::new() })
+        .collect();
+    let of = |content: u32| &values[content as usize];
+    let level = |content: u32| of(content).first().map_or(15, |value| value >> 36);
+    let from = |content: u32, least: u64| of(content).iter().filter(|value| *value >> 36 >= least).count();
+    // For each pair, the number of values in common and what they count for.
+    let mut common: BTreeMap<Pair, [usize; 2]> = BTreeMap::new();
+    for value in values.iter().flatten().collect::<BTreeSet<_>>() {
+        let holders: Vec<u32> = numbers().filter(|content| of(*content).contains(value)).collect();
+        let first_of = |root: usize| holders.iter().filter(move |holder| roots(**holder).contains(&root)).take(4);
+        let firsts: BTreeSet<u32> = (0..tree.repositories.len()).flat_map(first_of).copied().collect();
+        for pair in holders.iter().flat_map(|a| holders.iter().map(move |b| (*a, *b))).filter(|(a, b)| a < b) {
+            let speaks = holders.len() <= 32 || firsts.contains(&pair.0) || firsts.contains(&pair.1);
+            if speaks && pairs.contains(&pair) {
+                let [count, weight] = common.entry(pair).or_default();
+                *count += 1;
+                *weight += (64 / holders.len()).max(1);
+            }
+        }
+    }
+    let at = |(a, b): Pair| {
+        let least = level(a).max(level(b));
+        (least, from(a, least), from(b, least))
+    };
+    let may_be_relatives = |pair: &Pair, count: usize| {
+        let (least, of_a, of_b) = at(*pair);
+        count * 10 >= of_a.min(of_b) || 2 * count as u64 * (32 << least) >= tree.min_shared_bytes
+    };
+    common.retain(|pair, [count, _]| may_be_relatives(pair, *count));
+    let is_decided = |pair: &Pair| {
+        let (_, of_a, of_b) = at(*pair);
+        of_a.min(of_b) >= 16
+    };
+    proposed.near.retain(|pair| !is_decided(pair));
+    let placed = proposed.placed.iter().chain(&proposed.aligned).copied();
+    let in_common = |(a, b): &Pair| of(*a).intersection(of(*b)).count();
+    proposed.refuted = placed.filter(|pair| is_decided(pair) && !may_be_relatives(pair, in_common(pair))).collect();
+    let mut taken = BTreeSet::new();
+    for content in numbers() {
+        let own = roots(content);
+        let has_half = |other: u32, count: usize| 2 * count >= from(content, level(content).max(level(other)));
+        let ranked = |root: usize| {
+            let mut all: Vec<_> = common
+                .iter()
+                .filter(|((a, b), _)| *a == content || *b == content)
+                .map(|((a, b), [count, weight])| (Reverse(*weight), if *a == content { *b } else { *a }, *count))
+                .filter(|(_, other, _)| roots(*other).contains(&root))
+                .collect();
+            all.sort_unstable();
+            all
+        };
+        let mut is_settled = own.len() > 1;
+        let all_roots = 0..tree.repositories.len();
+        let (home, abroad): (Vec<usize>, Vec<usize>) = all_roots.partition(|root| own.contains(root));
+        for (places, most) in [(abroad, 2), (home, 5)] {
+            if most == 5 && is_settled {
+                continue;
+            }
+            for root in places {
+                let all = ranked(root);
+                let first = &all[..all.len().min(most)];
+                let half = first.iter().position(|(_, other, count)| has_half(*other, *count));
+                taken.extend(
+                    first
+                        .iter()
+                        .take(half.map_or(most, |half| half + 1 + usize::from(most == 5)))
+                        .map(|(_, other, _)| (content.min(*other), content.max(*other))),
+                );
+                is_settled |= half.is_some() && most == 2;
+                proposed.cut_sampled += if half.is_none() { all.len() - first.len() } else { 0 };
+            }
+        }
+    }
+    proposed.sampled = taken.difference(&proposed.complete).copied().collect();
+}
+
+/// The repositories that have a content, but for controls.
+fn roots(tree: &Tree, facts: &Facts) -> BTreeSet<usize> {
     let is_control = |path: &str| {
         !tree.options.control.is_empty() && path.rsplit('/').next().is_some_and(|name| name.starts_with("control-"))
     };
-    let roots = |content: u32| -> BTreeSet<usize> {
-        let documents = contents[content as usize].documents.iter();
-        documents.filter(|(_, path)| !is_control(path)).map(|(root, _)| *root).collect()
-    };
-    let several = tree.repositories.len() > 1;
-    let filled = |content: u32| {
-        let value = |slot: &usize| contents[content as usize].content.sketch.value(*slot);
-        (0..SKETCH_SLOTS).filter(|slot| value(slot).is_some()).count()
-    };
-    let equal = |a: u32, b: u32| {
-        let value = |content: u32, slot| contents[content as usize].content.sketch.value(slot);
-        (0..SKETCH_SLOTS).filter(|slot| value(a, *slot).is_some() && value(a, *slot) == value(b, *slot)).count()
-    };
-    let has_partner = |content: u32| {
-        let partners = known.iter().filter(|(a, b)| *a == content || *b == content);
-        let mut partners = partners.map(|(a, b)| if *a == content { *b } else { *a });
-        partners
-            .any(|other| (!several || roots(content) != roots(other)) && 2 * equal(content, other) >= filled(content))
-    };
-    let has_copy = |content: u32| several && roots(content).len() > 1;
-    let all = 0..u32::try_from(contents.len()).unwrap();
-    all.filter(|content| !has_copy(*content) && !has_partner(*content)).collect()
-}
-
-/// Pairs whose sketches agree enough, of which one content has the other among its first eight. A slot counts for the more, the fewer
-/// contents have its value.
-fn agree(proposed: &mut ProposedPairs, contents: &[Facts], pairs: &[Pair], payloads: &[u64]) {
-    let value = |content: u32, slot: usize| contents[content as usize].content.sketch.value(slot);
-    let compared = |content: &u32| payloads[*content as usize] > 0;
-    let holders = |slot: usize, wanted: Option<u32>| {
-        let all = (0..u32::try_from(contents.len()).unwrap()).filter(compared);
-        all.filter(|content| value(*content, slot) == wanted).count()
-    };
-    let agreement = |(a, b): Pair| {
-        let slots = (0..SKETCH_SLOTS).filter(|slot| value(a, *slot).is_some() && value(a, *slot) == value(b, *slot));
-        slots.map(|slot| 64 / holders(slot, value(a, slot))).sum::<usize>()
-    };
-    let all = pairs.iter().map(|pair| (*pair, agreement(*pair)));
-    let agreeing: Vec<(Pair, usize)> = all.filter(|(_, agreement)| *agreement >= 8).collect();
-    for (pair, agreement) in &agreeing {
-        let is_taken_by = |content: u32, other: u32| {
-            let before = agreeing.iter().filter(|((a, b), of_pair)| {
-                let third = if *a == content { *b } else { *a };
-                (*a == content || *b == content) && (Reverse(*of_pair), third) < (Reverse(*agreement), other)
-            });
-            before.count() < 8
-        };
-        match is_taken_by(pair.0, pair.1) || is_taken_by(pair.1, pair.0) {
-            true => proposed.agreeing.push(*pair),
-            false => proposed.cut_agreeing.push(*pair),
-        }
-    }
+    facts.documents.iter().filter(|(_, path)| !is_control(path)).map(|(root, _)| *root).collect()
 }

@@ -24,7 +24,7 @@ pub(super) fn outcome(tree: &Tree, contents: &[Facts], proposed: &ProposedPairs)
             links.insert(*pair, coarse + fine);
         }
     }
-    let omitted = proposed.cut_sharing.len() + proposed.cut_agreeing.len() + too_long;
+    let omitted = proposed.cut_sharing.len() + proposed.cut_sampled + too_long;
     let [too_long, omitted] = [too_long, omitted].map(|count| count as u64);
     Outcome { links, candidates: candidates.len() as u64, omitted, too_long }
 }

@@ -6,7 +6,7 @@ use std::path::Path;
 use std::sync::Arc;
 use std::time::UNIX_EPOCH;
 
-use cognate_fingerprint::{Chunk, Content, ContentDigest, ContentSketch, FineCutter, Key};
+use cognate_fingerprint::{Chunk, Content, ContentDigest, FineCutter, Key, WindowSample};
 use cognate_proto::batch::{BatchBuilder, DocumentRow, DocumentState, body_digest};
 use cognate_proto::fine::Expansion;
 use cognate_proto::index_digest::{IndexDigest, RowHash};
@@ -96,11 +96,11 @@ impl Product {
             if let Some((path, bytes)) = document {
                 let mut table = ChunkTable::default();
                 let content = fingerprinter.slice(bytes, |chunk: Chunk| table.push(&chunk));
-                let sketch = if repository.sends_sketches { content.sketch } else { ContentSketch::NONE };
-                let content = Content { sketch, ..content };
+                let sample = if repository.sends_samples { content.sample } else { WindowSample::NONE };
+                let content = Content { sample, ..content };
                 if sent.insert(content.digest) {
-                    let Content { size_bytes, chunk_count, digest: of_content, sketch } = content;
-                    digest.add(RowHash::of_content(of_content, size_bytes, chunk_count, sketch.digest()));
+                    let Content { size_bytes, chunk_count, digest: of_content, ref sample } = content;
+                    digest.add(RowHash::of_content(of_content, size_bytes, chunk_count, sample.digest()));
                     batch.content(&content, &table);
                 }
                 let row = DocumentRow {

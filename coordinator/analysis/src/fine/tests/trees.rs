@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use cognate_fingerprint::{Chunk, Content, ContentDigest, ContentSketch, Key, Method, SplitMix64, View};
+use cognate_fingerprint::{Chunk, Content, ContentDigest, Key, Method, SplitMix64, View, WindowSample};
 use cognate_proto::name::{PartyName, RepositoryName, SiteName};
 use cognate_proto::options::{ScanOptions, ScanView};
 
@@ -17,7 +17,7 @@ pub(super) struct Repository {
     pub(super) party: PartyName,
     pub(super) site: SiteName,
     pub(super) name: RepositoryName,
-    pub(super) sends_sketches: bool,
+    pub(super) sends_samples: bool,
     pub(super) documents: BTreeMap<String, Vec<u8>>,
 }
 
@@ -97,7 +97,7 @@ impl Tree {
                 // Four repositories are at three sites.
                 site: ["p", "q", "r", "p"][number].parse().unwrap(),
                 name: if number == 3 { "second".parse().unwrap() } else { RepositoryName::main() },
-                sends_sketches: !random.once_in(8),
+                sends_samples: !random.once_in(8),
                 documents: BTreeMap::new(),
             })
             .collect();
@@ -144,12 +144,12 @@ impl Tree {
                 let content = fingerprinter.slice(bytes, |chunk| chunks.push(chunk));
                 let facts = of_digest.entry(content.digest).or_insert_with(|| Facts {
                     bytes: bytes.clone(),
-                    content: Content { sketch: ContentSketch::NONE, ..content },
+                    content: Content { sample: WindowSample::NONE, ..content },
                     chunks,
                     documents: Vec::new(),
                 });
-                if repository.sends_sketches {
-                    facts.content.sketch = content.sketch;
+                if repository.sends_samples {
+                    facts.content.sample = content.sample;
                 }
                 facts.documents.push((root, path.clone()));
             }

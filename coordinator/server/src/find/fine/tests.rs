@@ -3,11 +3,12 @@
 use std::time::Duration;
 
 use cognate_analysis::fine::FineFailure;
-use cognate_fingerprint::{Feature, Key, Method, View};
+use cognate_fingerprint::{Feature, Key, Method, View, WindowSample};
 use cognate_proto::v1;
 use tokio::sync::mpsc::Receiver;
 use tonic::Status;
 
+use super::super::draft::Proposal;
 use super::*;
 use crate::harness::Harness;
 use crate::harness::indexes::{fill, held, under};
@@ -93,11 +94,15 @@ fn plan(query: &Arc<FindQuery>, all: &[(&[&str], u8, &[u8])]) -> (Plan, Draft) {
     for (sites, digest, theirs) in all {
         let (one, by_chunks) = one(sites[0], *digest, theirs);
         let is_match = one.measure.reaches(&query.least, [700, one.size_bytes]);
-        let list = if is_match { &mut draft.found.matches } else { &mut draft.below };
-        let place = if is_match { Place::Match(list.len()) } else { Place::Below(list.len()) };
         draft.found.documents += u64::from(is_match);
         let payload_bytes = one.size_bytes;
-        list.push(one);
+        let place = if is_match {
+            draft.found.matches.push(one);
+            Place::Match(draft.found.matches.len() - 1)
+        } else {
+            draft.below.push(Proposal { in_common_bytes: one.measure.shared_bytes.unwrap_or(0), one });
+            Place::Below(draft.below.len() - 1)
+        };
         plan.add(Candidate {
             document: 0,
             place,
@@ -242,6 +247,7 @@ async fn a_site_that_is_away_or_silent_keeps_no_find_waiting_and_is_named() {
         features: vec![feature(1), feature(9)],
         terms: Vec::new(),
         repeated: Vec::new(),
+        sample: WindowSample::NONE,
     };
     let query = Arc::new(FindQuery {
         method,

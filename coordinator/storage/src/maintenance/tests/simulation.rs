@@ -99,8 +99,8 @@ impl Sender {
             if let Some(number) = content.filter(|content| contents.insert(*content)) {
                 let (content, table) = content_of(number);
                 batch.content(&content, &table);
-                let Content { digest, size_bytes, chunk_count, sketch } = content;
-                root.add(RowHash::of_content(digest, size_bytes, chunk_count, sketch.digest()));
+                let Content { digest, size_bytes, chunk_count, sample } = content;
+                root.add(RowHash::of_content(digest, size_bytes, chunk_count, sample.digest()));
             }
             if let Some(before) = before.get(path) {
                 root.remove(RowHash::of_document(&row_of(path, Some(*before))));

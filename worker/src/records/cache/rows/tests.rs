@@ -34,13 +34,11 @@ fn location() -> impl Strategy<Value = Location> {
 }
 
 fn part() -> impl Strategy<Value = StoredPart> {
-    let sketch = (any::<u16>(), 1..1000_u32).prop_map(|(filled, first)| {
-        let values = (first..).take(filled.count_ones() as usize);
-        ContentSketch::new(filled, values).unwrap()
-    });
-    let content = (any::<(u64, u64, [u8; 16])>(), sketch, location()).prop_map(
-        |((size_bytes, chunk_count, digest), sketch, location)| {
-            (Content { size_bytes, chunk_count, digest: ContentDigest(digest), sketch }, location)
+    let sample = (0..100_u64, 1..1000_u64)
+        .prop_map(|(count, first)| WindowSample::new(&(first..first + count).collect::<Vec<_>>()).unwrap());
+    let content = (any::<(u64, u64, [u8; 16])>(), sample, location()).prop_map(
+        |((size_bytes, chunk_count, digest), sample, location)| {
+            (Content { size_bytes, chunk_count, digest: ContentDigest(digest), sample }, location)
         },
     );
     let without = prop_oneof![
