@@ -17,7 +17,7 @@ pub(crate) enum UndecidedReason {
     Incomplete,
     /// A bound left a pair out.
     Cut,
-    /// What was measured of a pair is so little below the threshold that the truth may reach it.
+    /// A pair was measured below the threshold, and by no more than fine chunks can miss.
     Close,
 }
 

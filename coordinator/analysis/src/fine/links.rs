@@ -239,7 +239,10 @@ impl Task<'_> {
         close.extend(others.into_iter().filter(|pair| outside_of(&crowds, pair.a, pair.b).is_none()));
         let mut outside = self.measure_links(&with_frame, kept, with)?;
         outside.retain(|pair| {
-            let own = |content: u32| self.weight(content).saturating_sub(with.of_contents[content as usize].frame);
+            let own = |content: u32| {
+                let PartBytes { template, frame } = with.of_contents[content as usize];
+                self.weight(content).saturating_sub(template + frame)
+            };
             self.is_link(with_unseen(pair.shared.outside_frames), own(pair.a).min(own(pair.b)))
         });
         Ok(close.into_iter().chain(&outside).map(MeasuredPair::contents).collect())

@@ -35,9 +35,9 @@ pub(super) const AT_HOME_MAX: usize = 5;
 /// With at least so many values, that none is in common says that little is.
 pub(super) const VALUES_MIN: u16 = 16;
 
-/// What a value counts for that two contents have alone.
+/// The weight of a value if one content had it; each of more holders divides it.
 const RARITY: u64 = 64;
-/// Where the sum of a pair has the number of values; below are their weights.
+/// The sum of a pair has the number of common values from this bit on, and their weights in the bits below.
 const COUNT_SHIFT: u32 = 32;
 /// Values that are sorted at a time.
 const VALUES_PER_PART: usize = 1 << 20;

@@ -215,7 +215,7 @@ fn aligned(tree: &Tree, contents: &[Facts], pairs: &BTreeSet<Pair>) -> Vec<Pair>
     found.into_iter().collect()
 }
 
-/// What may be relatives by the samples: by the values of the level from which both samples are as dense.
+/// Adds the pairs that the samples propose and those that they refute. Two samples are compared at the level of the sparser one.
 fn sample(proposed: &mut ProposedPairs, tree: &Tree, contents: &[Facts], pairs: &BTreeSet<Pair>) {
     let roots = |content: u32| roots(tree, &contents[content as usize]);
     let numbers = || 0..u32::try_from(contents.len()).unwrap();
