@@ -156,7 +156,7 @@ fn findings(checked: &Checked, state_dir: &Path) -> String {
 /// Runs `backup`.
 pub(crate) fn backup(args: &BackupArgs) -> anyhow::Result<Exit> {
     let state_dir = state_that_is_there(&args.config)?;
-    let options = BackupOptions { include_ca: args.include_ca, clock: now };
+    let options = BackupOptions { include_ca: args.include_ca, made: now() };
     if let Some(keep) = args.rotate {
         return rotate(&state_dir, &args.to, keep, &options);
     }
@@ -171,7 +171,7 @@ pub(crate) fn backup(args: &BackupArgs) -> anyhow::Result<Exit> {
 
 /// Runs `backup --rotate`.
 fn rotate(state_dir: &Path, folder: &Path, keep: NonZeroUsize, options: &BackupOptions) -> anyhow::Result<Exit> {
-    let rotated = rotation::rotate(state_dir, folder, keep, options).map_err(failure)?;
+    let rotated = rotation::rotate(state_dir, folder, keep, options, now).map_err(failure)?;
     for damaged in &rotated.saved.damaged {
         say(&format!("damaged: {damaged}\n"))?;
     }

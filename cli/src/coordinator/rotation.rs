@@ -7,6 +7,7 @@ use std::io;
 use std::num::NonZeroUsize;
 use std::os::unix::fs::OpenOptionsExt as _;
 use std::path::{Path, PathBuf};
+use std::time::SystemTime;
 
 use cognate_result::report::{Report, time};
 use cognate_storage::Error;
@@ -57,6 +58,7 @@ pub(super) fn rotate(
     folder: &Path,
     keep: NonZeroUsize,
     options: &BackupOptions,
+    clock: fn() -> SystemTime,
 ) -> Result<Rotated, Error> {
     fs::create_dir_all(folder).map_err(Error::state(folder))?;
     let _lock = locked(folder)?;
@@ -66,7 +68,7 @@ pub(super) fn rotate(
     for leftover in unchecked(folder)?.into_iter().chain(left.then(|| scratch.clone())) {
         fs::remove_dir_all(&leftover).map_err(Error::state(&leftover))?;
     }
-    let name = format!("{PREFIX}{}", time(seconds((options.clock)())).replace(':', ""));
+    let name = format!("{PREFIX}{}", time(seconds(options.made)).replace(':', ""));
     let (backup, new) = (folder.join(&name), folder.join(format!("{name}{UNCHECKED}")));
     if backup.try_exists().map_err(Error::state(&backup))? {
         return Err(Error::Refused(format!("`{}` was made in this very second: try again", backup.display())));
@@ -86,7 +88,7 @@ pub(super) fn rotate(
     if !rotated.saved.damaged.is_empty() {
         return Ok(rotated);
     }
-    let restoring = RestoreOptions { revoked: &[], key: Some(&state_dir.join("ca.key")), clock: options.clock };
+    let restoring = RestoreOptions { revoked: &[], key: Some(&state_dir.join("ca.key")), clock };
     maintenance::restore(&new, &scratch, &restoring)?;
     rotated.checked = Some(maintenance::check(&scratch, checks, &Report::check)?);
     fs::remove_dir_all(&scratch).map_err(Error::state(&scratch))?;

@@ -320,6 +320,12 @@ fn backups_take_turns_and_none_goes_before_a_new_one_was_restored_and_checked() 
         made.push(backups().last().unwrap().clone());
     }
     assert_eq!(backups(), made[1..], "the last two");
+    // A backup says the time of its name, or the next one of an unchanged state could say the same and pass for its copy.
+    for name in backups() {
+        let manifest = std::fs::read_to_string(folder.join(&name).join("manifest.json")).unwrap();
+        let time = name.strip_prefix("cognate-").unwrap().replace('-', "");
+        assert!(manifest.contains(&format!("\"made\": \"{time}\"")), "{name}: {manifest}");
+    }
     let restored = std::fs::read_dir(&folder).unwrap().filter(|entry| entry.as_ref().unwrap().path().is_dir()).count();
     assert_eq!(restored, 2, "no scratch folder is left");
     // Neither a name nor a copy of a backup pushes a good one out.

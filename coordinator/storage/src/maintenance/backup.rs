@@ -55,8 +55,8 @@ const TOLERATED: [&str; 2] = ["lock", KEY];
 pub struct BackupOptions {
     /// The key of the certificate authority and the first administrator's credential too.
     pub include_ca: bool,
-    /// The clock for the manifest.
-    pub clock: fn() -> SystemTime,
+    /// When it is made. Two backups of one state that say the same time are copies of each other, see [`code_of`].
+    pub made: SystemTime,
 }
 
 /// Contents of a backup.
@@ -252,7 +252,7 @@ impl Backup<'_> {
         }
         let manifest = Manifest {
             format: FORMAT.to_owned(),
-            made: stamp(options.clock),
+            made: stamp(options.made),
             software: env!("CARGO_PKG_VERSION").to_owned(),
             includes_ca: options.include_ca,
             files: self.files.clone(),

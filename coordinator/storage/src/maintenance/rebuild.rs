@@ -181,7 +181,7 @@ fn move_away(folder: &Path, why: &str, clock: fn() -> SystemTime) -> Result<Path
 
 /// An unused name beside a file or folder, with the reason and the time in it.
 fn free_name(path: &Path, why: &str, clock: fn() -> SystemTime) -> PathBuf {
-    let stamp = stamp(clock);
+    let stamp = stamp(clock());
     let named = |number: u32| match number {
         0 => path.with_extension(format!("{why}-{stamp}")),
         _ => path.with_extension(format!("{why}-{stamp}-{number}")),
@@ -191,9 +191,9 @@ fn free_name(path: &Path, why: &str, clock: fn() -> SystemTime) -> PathBuf {
 }
 
 /// The time, as part of a file's name.
-pub(super) fn stamp(clock: fn() -> SystemTime) -> String {
-    let now = jiff::Timestamp::try_from(clock()).unwrap_or(jiff::Timestamp::UNIX_EPOCH);
-    now.strftime("%Y%m%dT%H%M%SZ").to_string()
+pub(super) fn stamp(time: SystemTime) -> String {
+    let time = jiff::Timestamp::try_from(time).unwrap_or(jiff::Timestamp::UNIX_EPOCH);
+    time.strftime("%Y%m%dT%H%M%SZ").to_string()
 }
 
 fn is_there(path: &Path) -> Result<bool, Error> {

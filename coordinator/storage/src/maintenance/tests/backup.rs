@@ -96,7 +96,7 @@ fn a_backup_made_while_sites_push_is_complete_and_a_restored_older_state_makes_s
     std::fs::write(state.join("scans/00ff/result.sqlite"), "a result").unwrap();
     let elsewhere = tempfile::tempdir().unwrap();
     let (to, restored) = (elsewhere.path().join("backup"), elsewhere.path().join("state"));
-    let options = crate::maintenance::BackupOptions { include_ca: false, clock };
+    let options = crate::maintenance::BackupOptions { include_ca: false, made: clock() };
     // One push is under way: what it has not committed may or may not be in it, but nothing is half there.
     let mut writer = fixture.indexes.writer(sites[0].key(), 99, &method()).unwrap();
     let (body, digest, _) = crate::harness::batch(2);
@@ -153,7 +153,7 @@ fn a_backup_that_was_changed_is_refused_before_anything_is_written() {
     crate::maintenance::backup(
         fixture.folder.path(),
         &to,
-        &crate::maintenance::BackupOptions { include_ca: false, clock },
+        &crate::maintenance::BackupOptions { include_ca: false, made: clock() },
     )
     .unwrap();
     let key = elsewhere.path().join("ca.key");
@@ -204,7 +204,7 @@ fn a_forged_backup_is_refused_whatever_its_manifest_says() {
     let (fixture, _) = lived_in();
     let elsewhere = tempfile::tempdir().unwrap();
     let (to, key) = (elsewhere.path().join("backup"), elsewhere.path().join("ca.key"));
-    let options = crate::maintenance::BackupOptions { include_ca: false, clock };
+    let options = crate::maintenance::BackupOptions { include_ca: false, made: clock() };
     crate::maintenance::backup(fixture.folder.path(), &to, &options).unwrap();
     let journal = std::fs::read(to.join("journal")).unwrap();
     let restore = |key: &Path| {
@@ -232,7 +232,7 @@ fn a_backup_with_names_that_none_has_is_refused_even_by_its_own_key() {
     let (fixture, _) = lived_in();
     let elsewhere = tempfile::tempdir().unwrap();
     let (to, key) = (elsewhere.path().join("backup"), fixture.folder.path().join("ca.key"));
-    let options = crate::maintenance::BackupOptions { include_ca: false, clock };
+    let options = crate::maintenance::BackupOptions { include_ca: false, made: clock() };
     crate::maintenance::backup(fixture.folder.path(), &to, &options).unwrap();
     let intact = std::fs::read(to.join("manifest.json")).unwrap();
     for name in ["store/db", ".bashrc", "indexes/x.run", "scans/1f/other", "cases/a/b/1.json", "lock", "journal.head"] {
@@ -252,7 +252,7 @@ fn a_backup_that_brings_its_own_key_is_restored_once_the_key_is_put_in_its_place
     let (fixture, _) = lived_in();
     let elsewhere = tempfile::tempdir().unwrap();
     let (to, state) = (elsewhere.path().join("backup"), elsewhere.path().join("state"));
-    let options = crate::maintenance::BackupOptions { include_ca: true, clock };
+    let options = crate::maintenance::BackupOptions { include_ca: true, made: clock() };
     crate::maintenance::backup(fixture.folder.path(), &to, &options).unwrap();
     let restore = || crate::maintenance::restore(&to, &state, &restoring(&[], None)).map(drop);
     let refused = restore().unwrap_err().to_string();
@@ -269,9 +269,13 @@ fn the_code_of_a_backup_is_known_only_with_the_key_of_its_state() {
     let (fixture, _) = lived_in();
     let elsewhere = tempfile::tempdir().unwrap();
     let (to, state) = (elsewhere.path().join("backup"), fixture.folder.path());
-    let options = crate::maintenance::BackupOptions { include_ca: false, clock };
+    let options = crate::maintenance::BackupOptions { include_ca: false, made: clock() };
     crate::maintenance::backup(state, &to, &options).unwrap();
     assert!(crate::maintenance::code_of(&to, state).is_some());
+    let later = crate::maintenance::BackupOptions { made: clock() + std::time::Duration::from_secs(1), ..options };
+    crate::maintenance::backup(state, &elsewhere.path().join("later"), &later).unwrap();
+    let code = crate::maintenance::code_of(&elsewhere.path().join("later"), state);
+    assert!(code.is_some() && code != crate::maintenance::code_of(&to, state), "no copy, although nothing changed");
     let key = elsewhere.path().join("ca.key");
     write_authority(&key, "another");
     assert_eq!(crate::maintenance::code_of(&to, elsewhere.path()), None);

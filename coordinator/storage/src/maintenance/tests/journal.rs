@@ -88,7 +88,7 @@ fn a_backup_has_the_parts_of_the_journal_and_a_restored_state_knows_its_members(
     let elsewhere = tempfile::tempdir().unwrap();
     let (to, state) = (elsewhere.path().join("backup"), elsewhere.path().join("state"));
     let clock = config().clock;
-    let saved = backup(fixture.folder.path(), &to, &BackupOptions { include_ca: false, clock }).unwrap();
+    let saved = backup(fixture.folder.path(), &to, &BackupOptions { include_ca: false, made: clock() }).unwrap();
     assert!(saved.damaged.is_empty() && kept(&to).len() == 2, "{saved:?}");
     let key = elsewhere.path().join("ca.key");
     std::fs::copy(fixture.folder.path().join("ca.key"), &key).unwrap();
@@ -136,7 +136,7 @@ fn where_a_checkpoint_is_damaged_the_loss_is_accepted_by_the_part_before_it() {
         for refused in [
             rebuild(state.path(), config().clock).map(drop),
             crate::maintenance::open(state.path(), config()).map(drop),
-            backup(state.path(), &state.path().join("b"), &BackupOptions { include_ca: false, clock: config().clock })
+            backup(state.path(), &state.path().join("b"), &BackupOptions { include_ca: false, made: (config().clock)() })
                 .map(drop),
         ] {
             assert!(matches!(&refused, Err(Error::Corrupt { path, .. }) if *path == journal), "{refused:?}");

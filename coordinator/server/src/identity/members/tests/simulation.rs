@@ -191,7 +191,7 @@ impl Life {
 
     fn save(&mut self) {
         let to = folder();
-        let options = BackupOptions { include_ca: true, clock };
+        let options = BackupOptions { include_ca: true, made: clock() };
         backup(self.federation.folder.path(), &to.path().join("backup"), &options).unwrap();
         self.log.push("save".to_owned());
         self.saved = Some((to, self.model.clone()));
