@@ -71,6 +71,12 @@ impl<'a> Subject<'a> {
         labels.all(|label| label == first).then_some(first)
     }
 
+    /// True if documents of two contents are at different places.
+    pub(crate) fn is_across(&self, contents: [u32; 2]) -> bool {
+        let [a, b] = contents.map(|content| self.home(content as usize));
+        a.is_none() || a != b
+    }
+
     /// The roots of the documents of a content that are no controls, every copy counted.
     pub(crate) fn roots_of(&self, content: u32) -> impl Iterator<Item = u16> + use<'_, 'a> {
         let places = self.copies.of_content(ContentIndex(content)).iter();

@@ -36,9 +36,8 @@ impl<'a> UndecidedContents<'a> {
     /// Takes in a pair that was not measured to the end. One whose documents are all at one place says nothing of other places, unless there
     /// is no other.
     pub(crate) fn pair(&mut self, [a, b]: [u32; 2], reason: UndecidedReason) {
-        let home = |content: u32| self.subject.home(content as usize);
         let has_places = self.subject.labels().windows(2).any(|two| two[0] != two[1]);
-        if has_places && home(a).is_some() && home(a) == home(b) {
+        if has_places && !self.subject.is_across([a, b]) {
             return;
         }
         for content in [a, b] {

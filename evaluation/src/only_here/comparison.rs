@@ -103,12 +103,13 @@ pub(super) struct Place {
     pub(super) path: String,
 }
 
-/// A document with its status.
+/// A document, and what is decided about it.
 #[derive(Deserialize, Debug)]
 pub(super) struct DocumentRow {
     #[serde(flatten)]
     pub(super) place: Place,
-    pub(super) status: String,
+    /// What other sites have of it: `yes`, `standard text`, `no` or `not decided`; nothing if it was not compared.
+    pub(super) elsewhere: Option<String>,
     pub(super) partner: Option<ReportedPartner>,
 }
 
@@ -146,18 +147,17 @@ pub(super) struct Link {
 impl DocumentRow {
     /// True if the report says that no other site has anything of it.
     pub(super) fn is_only_here(&self) -> bool {
-        let is_open = self.is_undecided() || self.has_standard_text() || self.status.starts_with("excluded");
-        self.partner.is_none() && !is_open
+        self.elsewhere.as_deref() == Some("no")
     }
 
     /// True if the report says that others have what many unlike documents have, and nothing else of it.
     pub(super) fn has_standard_text(&self) -> bool {
-        self.status == "standard_text"
+        self.elsewhere.as_deref() == Some("standard text")
     }
 
     /// True if the report leaves open what other sites have of it.
     pub(super) fn is_undecided(&self) -> bool {
-        self.status.starts_with("undecided")
+        self.elsewhere.as_deref() == Some("not decided")
     }
 }
 

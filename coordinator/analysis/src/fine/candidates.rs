@@ -8,6 +8,7 @@
 use super::pair::{Pair, ascending};
 use super::placed::placed_pairs;
 use super::sample::Sampling;
+use super::sampled::SamplePairs;
 use crate::alignment::Alignment;
 use crate::clusters::Links;
 use crate::compare::Task;
@@ -22,6 +23,8 @@ pub(super) struct Candidates {
     pub(super) omitted: u64,
     /// Contents without a relative at another place so far that may have one among those left out; ascending.
     pub(super) crowded: Vec<u32>,
+    /// Contents with a relative at another place so far, if it is a link, that may have one among those left out too; ascending.
+    pub(super) crowded_but_satisfied: Vec<u32>,
 }
 
 impl Candidates {
@@ -54,6 +57,7 @@ impl Task<'_> {
         let incomplete = sampled.taken.iter().filter(|pair| !has(&sharing.complete, pair));
         let pairs = ascending(known.iter().filter(stays).chain(incomplete).copied().collect());
         let cut = sharing.cut.iter().filter(|pair| !has(&pairs, pair)).count() as u64;
-        Ok(Candidates { pairs, omitted: cut + sampled.cut, crowded: sampled.crowded })
+        let SamplePairs { crowded, crowded_but_satisfied, .. } = sampled;
+        Ok(Candidates { pairs, omitted: cut + sampled.cut, crowded, crowded_but_satisfied })
     }
 }

@@ -6,7 +6,8 @@
 //! ```
 
 use cognate_fingerprint::Tag;
-use cognate_similarity::{Analysis, ContentIndex, LinkFile};
+use cognate_similarity::{Analysis, ContentIndex, Link, LinkFile};
+use foldhash::{HashSet, HashSetExt as _};
 
 use super::candidates::Candidates;
 use super::exact::{ExactFigures, Failures};
@@ -65,6 +66,7 @@ impl Task<'_> {
         let (answers, (findings, measured, close)) = next_to_sites(spec.in_process, spec.threads, count, measure)?;
         self.mark_undecided(&mut undecided, &measured.pairs, &roots);
         close.iter().for_each(|pair| undecided.pair((*pair).into(), UndecidedReason::Close));
+        undecided.crowded(&self.without_link_elsewhere(candidates.crowded_but_satisfied, coarse, &measured)?);
         let figures = FineFigures { roots, undecided: undecided.finish(), ..findings.figures };
         let exact = self.exact(&sample, &self.reported(&sample, &measured.pairs)?, answers);
         let links =
@@ -156,8 +158,28 @@ impl Task<'_> {
             "measured by fine chunks"
         );
         let template_bytes = measured.of_templates.iter().map(|bytes| bytes.template).collect();
-        let close = self.close_pairs(&measured.pairs, &kinds, &kept, with)?;
+        let close = self.close_pairs(&measured.pairs);
         Ok((FineFindings { figures, template_bytes, parts, expansions, contents }, measured, close))
+    }
+
+    /// Of some contents, which ascend, those that have no link with a content at another place.
+    fn without_link_elsewhere(
+        &self,
+        mut contents: Vec<u32>,
+        coarse: &Links,
+        measured: &MeasuredPairs,
+    ) -> Result<Vec<u32>, Error> {
+        let mut linked: HashSet<u32> = HashSet::new();
+        let mut add = |link: &Link| {
+            let ends = [link.a.0, link.b.0];
+            if ends.iter().any(|content| contents.binary_search(content).is_ok()) && self.subject.is_across(ends) {
+                linked.extend(ends);
+            }
+        };
+        coarse.for_each(&mut add)?;
+        measured.pairs.iter().filter_map(|pair| self.link_of(pair, &measured.of_templates)).for_each(|link| add(&link));
+        contents.retain(|content| !linked.contains(content));
+        Ok(contents)
     }
 
     /// Takes in the pairs of which some chunk was not cut again, whichever of the sites that hold one of the two is the reason.

@@ -15,7 +15,7 @@ use super::coverage::{SharedFineChunks, roots_of};
 use super::expansions::{Expansions, Reading};
 use super::loose::{AddedChunks, Loose, LooseLimits, LoosePair};
 use super::loose_links::{KeptLinks, LooseLink};
-use super::outside::{OutsideLink, outside_of};
+use super::outside::OutsideLink;
 use super::pair::Pair;
 use super::parts::{PartBytes, Parts};
 use super::wanted::compared;
@@ -32,10 +32,6 @@ const CACHE_FINE_CHUNKS_MAX: usize = 1 << 20;
 
 /// Of what fine chunks show, one part in so many may be in common beyond it: pairs that truly share 50 to 62 % were measured at 42 to 50.
 const UNSEEN_SHARE: u64 = 4;
-
-fn with_unseen(shared_bytes: u64) -> u64 {
-    shared_bytes + shared_bytes / UNSEEN_SHARE
-}
 
 /// A pair that was measured.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
@@ -67,9 +63,9 @@ impl MeasuredPair {
 
     /// The most bytes that may be in common: short runs are seen as shorter than they are, or not at all, and what one content has once and the
     /// other twice is half of what the other has.
-    pub(super) fn shared_bytes_max(&self) -> u64 {
+    fn shared_bytes_max(&self) -> u64 {
         let SharedBytes { all, outside_templates, greater, .. } = self.shared;
-        with_unseen(outside_templates).max(greater.saturating_sub(all - outside_templates))
+        (outside_templates + outside_templates / UNSEEN_SHARE).max(greater.saturating_sub(all - outside_templates))
     }
 
     /// The link of the bytes that the pair has in common outside of templates.
@@ -220,32 +216,9 @@ impl Task<'_> {
         Ok(outside)
     }
 
-    /// The pairs that are no links and may be, with the most that they may share: of frames and of what crowds have, nothing counts.
-    pub(super) fn close_pairs(
-        &self,
-        measured: &[MeasuredPair],
-        kinds: &[u32],
-        kept: &KeptLinks,
-        with: Measuring<'_>,
-    ) -> Result<Vec<Pair>, Error> {
-        let has_frame = |content: u32| with.of_contents[content as usize].frame > 0;
-        let close = measured.iter().filter(|pair| self.is_close(pair));
-        let (unlike, mut close): (Vec<&MeasuredPair>, Vec<&MeasuredPair>) =
-            close.partition(|pair| kinds[pair.a as usize] != kinds[pair.b as usize]);
-        let (with_frame, others): (Vec<&MeasuredPair>, Vec<&MeasuredPair>) =
-            unlike.into_iter().partition(|pair| has_frame(pair.a) && has_frame(pair.b));
-        let most: Vec<(Pair, u64)> = others.iter().map(|pair| (pair.contents(), pair.shared_bytes_max())).collect();
-        let crowds = self.links_of_crowds(&most, kinds);
-        close.extend(others.into_iter().filter(|pair| outside_of(&crowds, pair.a, pair.b).is_none()));
-        let mut outside = self.measure_links(&with_frame, kept, with)?;
-        outside.retain(|pair| {
-            let own = |content: u32| {
-                let PartBytes { template, frame } = with.of_contents[content as usize];
-                self.weight(content).saturating_sub(template + frame)
-            };
-            self.is_link(with_unseen(pair.shared.outside_frames), own(pair.a).min(own(pair.b)))
-        });
-        Ok(close.into_iter().chain(&outside).map(MeasuredPair::contents).collect())
+    /// The pairs that are no links and may be, with the most that they may share.
+    pub(super) fn close_pairs(&self, measured: &[MeasuredPair]) -> Vec<Pair> {
+        measured.iter().filter(|pair| self.is_close(pair)).map(MeasuredPair::contents).collect()
     }
 
     /// True if a pair is no link, and would be one with the most that it may share.

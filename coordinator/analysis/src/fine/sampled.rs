@@ -1,17 +1,20 @@
 //! Candidates by the window samples of contents: pairs of which one has, by its sample, a good part in the other, whether they have a chunk in
 //! common or not: versions with an edit in every chunk, renamed documents, excerpts in longer ones.
 //!
-//! Two samples are compared at the level of the sparser one. Of the values from this level on a content has in common with the other the
-//! share that the other contains of it, on average. A pair *may be a relative* if that is a tenth or more for one of them, or if the
-//! values in common stand for half of the bytes of `min_shared_bytes`: windows of 32 bytes see the less of what is in common, the more edits there are.
-//!
-//! A value that at most [`HOLDERS_MAX`] contents have speaks for all of their pairs. One that more have speaks for the pairs of each with the first
+//! A value that at most [`HOLDERS_MAX`] contents have proposes all of their pairs. One that more have proposes the pairs of each with the first
 //! [`FIRSTS_MAX`] of every repository: so nobody's work grows with the square, and a crowd at one site does not hide what is at another.
 //!
-//! Each content ranks what may be its relatives by the values in common, each the more, the fewer contents have it; of equal ones by their
-//! numbers. In each other repository, in which it has no copy, it takes the first of them up to one in whose sample half of its own is, two at
-//! most. If it found no such one anywhere else, it takes those of its own repository too, and there one more, five at most: with one each, a
-//! crowd would fall into many clusters. So places are reserved for every repository.
+//! Of a pair that is proposed, all values in common count. Two samples are compared at the level of the sparser one: of the values from this
+//! level on a content has in common with the other the share that the other contains of it, on average. A pair *may be a relative* if that is
+//! a tenth or more for one of them, or if the values in common stand for half of the bytes of `min_shared_bytes`: windows of 32 bytes see the
+//! less of what is in common, the more edits there are.
+//!
+//! Each content ranks what may be its relatives by the values that propose the pair, each the more, the fewer contents have it; of equal ones
+//! by their numbers. In each other repository, in which it has no copy, it takes the first of them up to one that *satisfies*: three quarters
+//! of it are there, or half, a quarter by values that propose the pair, since what crowds have in common hides what two have. It takes two at
+//! most. If neither satisfies, it takes those in which most of it is, up to one that does, [`LARGEST_MAX`] at most, of those that have a
+//! quarter. If none satisfied it anywhere else, it takes those of its own repository too, there up to one with half and one more, five at most:
+//! with one each, a crowd would fall into many clusters. So places are reserved for every repository.
 
 use std::cmp::Reverse;
 use std::collections::BTreeMap;
@@ -32,12 +35,14 @@ pub(super) const FIRSTS_MAX: usize = 4;
 /// The most that a content takes in another repository, and in its own.
 pub(super) const ABROAD_MAX: usize = 2;
 pub(super) const AT_HOME_MAX: usize = 5;
+/// The most that a content takes in another repository besides, because a quarter of it is there.
+pub(super) const LARGEST_MAX: usize = 4;
 /// With at least so many values, that none is in common says that little is.
 pub(super) const VALUES_MIN: u16 = 16;
 
 /// The weight of a value if one content had it; each of more holders divides it.
 const RARITY: u64 = 64;
-/// The sum of a pair has the number of common values from this bit on, and their weights in the bits below.
+/// The sum of a pair has the number of values that propose it from this bit on, and their weights in the bits below.
 const COUNT_SHIFT: u32 = 32;
 /// Values that are sorted at a time.
 const VALUES_PER_PART: usize = 1 << 20;
@@ -53,20 +58,25 @@ pub(super) struct SamplePairs {
     pub(super) undecided: Vec<Pair>,
     /// For each content the number of what may be its relatives where it has no place left for them, together.
     pub(super) cut: u64,
-    /// The contents of which, in some other repository, half is in none that has a place and a quarter in one that has none, by their samples;
-    /// ascending.
+    /// The contents of which, in some other repository, a quarter is in one that has no place, by their samples, and none that has one
+    /// satisfies; ascending.
     pub(super) crowded: Vec<u32>,
+    /// The same, where one that has a place satisfies: by its sample, so that it may turn out to be no link.
+    pub(super) crowded_but_satisfied: Vec<u32>,
 }
 
-/// The values that two contents have in common.
+/// What may be a relative of a content, the one with the rarest values first.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
-struct Common {
-    /// The sum of what they count for.
+struct Relative {
+    /// The sum of what the values in common count for.
     weight: Reverse<u64>,
     other: u32,
-    count: u64,
-    /// True if a quarter of the content is in the other.
-    is_quarter: bool,
+    /// The bytes for which the values in common stand.
+    shared_bytes: u64,
+    /// True if a quarter of the content is in the other; if half is; if it satisfies.
+    has_quarter: bool,
+    has_half: bool,
+    satisfies: bool,
 }
 
 /// Values by level that each content has.
@@ -81,11 +91,14 @@ struct Ranking<'a> {
 /// The first of what may be relatives of a content in a repository.
 #[derive(Clone, Default)]
 struct Places {
-    first: Vec<Common>,
-    /// The number of the others.
-    further: u64,
-    /// True if a quarter of the content is in one of the others.
-    has_quarter: bool,
+    /// Those with the rarest values in common.
+    rarest: Vec<Relative>,
+    /// In another repository, those in which most of the content is, of those in which a quarter is.
+    largest: Vec<Relative>,
+    /// The number of all.
+    all: u64,
+    /// The number of those in which a quarter of the content is.
+    with_quarter: u64,
 }
 
 impl Task<'_> {
@@ -100,16 +113,15 @@ impl Task<'_> {
         let mut ranking = Ranking::of(subject);
         self.each_pair_sum(&sums, |link| {
             let pair = (link.a.0, link.b.0);
-            let (count, weight) = (link.shared_bytes >> COUNT_SHIFT, link.shared_bytes & ((1 << COUNT_SHIFT) - 1));
-            if self.may_be_relatives(&counts, pair, count) {
-                ranking.offer(&counts, pair, count, weight);
+            let common = subject.frozen.samples.in_common(pair.0, pair.1);
+            if self.may_be_relatives(&counts, pair, common) {
+                ranking.offer(&counts, pair, common, link.shared_bytes);
             }
         })?;
         let (mut refuted, undecided): (Vec<Pair>, Vec<Pair>) = known.iter().partition(|pair| counts.decide(**pair));
-        // All values speak here, those of crowds too.
-        let in_common = |(a, b): Pair| subject.frozen.samples.in_common(a, b);
-        refuted.retain(|pair| !self.may_be_relatives(&counts, *pair, in_common(*pair)));
-        Ok(SamplePairs { refuted, undecided, ..ranking.take(&counts) })
+        // Few values may be in common of a short pair whose runs are short.
+        refuted.retain(|(a, b)| subject.frozen.samples.in_common(*a, *b) == 0);
+        Ok(SamplePairs { refuted, undecided, ..ranking.take() })
     }
 
     /// True if a pair with so many values in common may be a link.
@@ -138,8 +150,7 @@ fn pairs_of_part(
     }
     holders.sort_unstable();
     for same in holders.chunk_by(|a, b| a.0 == b.0) {
-        let weight = (RARITY / same.len() as u64).max(1);
-        let shared_bytes = 1 << COUNT_SHIFT | weight;
+        let shared_bytes = 1 << COUNT_SHIFT | (RARITY / same.len() as u64).max(1);
         let mut found =
             |a: u32, b: u32| visit(Link { a: ContentIndex(a.min(b)), b: ContentIndex(a.max(b)), shared_bytes });
         if same.len() <= HOLDERS_MAX {
@@ -205,66 +216,93 @@ impl<'a> Ranking<'a> {
         Ranking { subject, of_contents: vec![BTreeMap::new(); subject.frozen.contents.len()] }
     }
 
-    fn offer(&mut self, counts: &Counts, pair: Pair, count: u64, weight: u64) {
+    /// A pair with the number of values in common, and the sum over those that propose it.
+    fn offer(&mut self, counts: &Counts, pair: Pair, common: u64, sum: u64) {
         let (a, b) = pair;
-        let weight = Reverse(weight);
+        let (proposing, weight) = (sum >> COUNT_SHIFT, sum & ((1 << COUNT_SHIFT) - 1));
+        let [of_a, of_b] = counts.of_pair(pair);
+        let (level, _) = of_a.at_common_level(of_b);
+        let shared_bytes = common * sample_bytes_per_value(level);
         for (content, other) in [(a, b), (b, a)] {
             let (own, others) = (roots_of(self.subject, content), roots_of(self.subject, other));
-            let is_quarter = counts.has_part(content, other, 4 * count);
-            let common = Common { weight, other, count, is_quarter };
+            let has = |values| counts.has_part(content, other, values);
+            let (has_quarter, has_half) = (has(4 * common), has(2 * common));
+            let satisfies = has(4 * common / 3) || has_half && has(4 * proposing);
+            let relative = Relative { weight: Reverse(weight), other, shared_bytes, has_quarter, has_half, satisfies };
             for root in others {
-                let most = if own.contains(&root) { AT_HOME_MAX } else { ABROAD_MAX };
                 // With a copy elsewhere, it seeks nothing where it has one.
                 if own.len() > 1 && own.contains(&root) {
                     continue;
                 }
-                let ranked = self.of_contents[content as usize].entry(root).or_default();
-                ranked.add(common, most);
+                let places = self.of_contents[content as usize].entry(root).or_default();
+                places.add(relative, own.contains(&root));
             }
         }
     }
 
     /// The pairs that either content takes, known or not, and what is cut.
-    fn take(self, counts: &Counts) -> SamplePairs {
+    fn take(self) -> SamplePairs {
         let (mut pairs, mut sampled) = (Vec::new(), SamplePairs::default());
         for (content, by_root) in (0..).zip(self.of_contents) {
             let own = roots_of(self.subject, content);
             let (at_home, abroad): (Vec<_>, Vec<_>) = by_root.into_iter().partition(|(root, _)| own.contains(root));
-            let mut found_half = own.len() > 1;
+            let mut is_satisfied = own.len() > 1;
             for (places, is_home) in [(abroad, false), (at_home, true)] {
-                if is_home && found_half {
+                if is_home && is_satisfied {
                     continue;
                 }
-                for (_, Places { first, further, has_quarter }) in places {
-                    let half = first.iter().position(|common| counts.has_part(content, common.other, 2 * common.count));
-                    let others = first
-                        .iter()
-                        .take(half.map_or(first.len(), |half| half + 1 + usize::from(is_home)))
-                        .map(|common| common.other);
-                    pairs.extend(others.map(|other| (content.min(other), content.max(other))));
-                    found_half |= half.is_some() && !is_home;
-                    if half.is_none() {
-                        sampled.cut += further;
-                    }
-                    if half.is_none() && has_quarter && !is_home {
-                        sampled.crowded.push(content);
+                for (_, places) in places {
+                    let taken = if is_home { places.at_home() } else { places.abroad() };
+                    pairs.extend(taken.iter().map(|one| (content.min(one.other), content.max(one.other))));
+                    let is_enough = taken.iter().any(|one| if is_home { one.has_half } else { one.satisfies });
+                    is_satisfied |= is_enough && !is_home;
+                    sampled.cut += if is_enough { 0 } else { places.all - taken.len() as u64 };
+                    let with_quarter = taken.iter().filter(|relative| relative.has_quarter).count() as u64;
+                    if !is_home && places.with_quarter > with_quarter {
+                        match is_enough {
+                            true => sampled.crowded_but_satisfied.push(content),
+                            false => sampled.crowded.push(content),
+                        }
                     }
                 }
             }
         }
         sampled.crowded.dedup();
+        sampled.crowded_but_satisfied.dedup();
         SamplePairs { taken: ascending(pairs), ..sampled }
     }
 }
 
 impl Places {
-    fn add(&mut self, common: Common, most: usize) {
-        let place = self.first.partition_point(|earlier| *earlier < common);
-        self.first.insert(place, common);
-        if self.first.len() > most {
-            let last = self.first.pop();
-            self.further += 1;
-            self.has_quarter |= last.is_some_and(|last| last.is_quarter);
+    fn add(&mut self, relative: Relative, is_home: bool) {
+        self.all += 1;
+        self.with_quarter += u64::from(relative.has_quarter);
+        keep_first(&mut self.rarest, relative, if is_home { AT_HOME_MAX } else { ABROAD_MAX }, |one| *one);
+        if relative.has_quarter && !is_home {
+            // The rarest are taken before.
+            let by_size = |one: &Relative| (Reverse(one.shared_bytes), one.other);
+            keep_first(&mut self.largest, relative, ABROAD_MAX + LARGEST_MAX, by_size);
         }
     }
+
+    /// Up to the first with half, and one more.
+    fn at_home(&self) -> Vec<Relative> {
+        let half = self.rarest.iter().position(|relative| relative.has_half);
+        self.rarest.iter().take(half.map_or(AT_HOME_MAX, |half| half + 2)).copied().collect()
+    }
+
+    /// Up to the first that satisfies.
+    fn abroad(&self) -> Vec<Relative> {
+        let others = self.largest.iter().filter(|relative| !self.rarest.contains(relative)).take(LARGEST_MAX);
+        let all: Vec<Relative> = self.rarest.iter().chain(others).copied().collect();
+        let last = all.iter().position(|relative| relative.satisfies);
+        all[..last.map_or(all.len(), |last| last + 1)].to_vec()
+    }
+}
+
+/// Adds to the first `most` in an order.
+fn keep_first<K: Ord>(first: &mut Vec<Relative>, relative: Relative, most: usize, key: impl Fn(&Relative) -> K) {
+    let place = first.partition_point(|earlier| key(earlier) < key(&relative));
+    first.insert(place, relative);
+    first.truncate(most);
 }

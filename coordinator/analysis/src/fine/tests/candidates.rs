@@ -226,17 +226,18 @@ fn sample(proposed: &mut ProposedPairs, tree: &Tree, contents: &[Facts], pairs: 
     let of = |content: u32| &values[content as usize];
     let level = |content: u32| of(content).first().map_or(15, |value| value >> 36);
     let from = |content: u32, least: u64| of(content).iter().filter(|value| *value >> 36 >= least).count();
-    // For each pair, the number of values in common and what they count for.
-    let mut common: BTreeMap<Pair, [usize; 2]> = BTreeMap::new();
+    let in_common = |(a, b): &Pair| of(*a).intersection(of(*b)).count();
+    // For each proposed pair, the number of values in common, of those that propose it, and what these count for.
+    let mut common: BTreeMap<Pair, [usize; 3]> = BTreeMap::new();
     for value in values.iter().flatten().collect::<BTreeSet<_>>() {
         let holders: Vec<u32> = numbers().filter(|content| of(*content).contains(value)).collect();
         let first_of = |root: usize| holders.iter().filter(move |holder| roots(**holder).contains(&root)).take(4);
         let firsts: BTreeSet<u32> = (0..tree.repositories.len()).flat_map(first_of).copied().collect();
         for pair in holders.iter().flat_map(|a| holders.iter().map(move |b| (*a, *b))).filter(|(a, b)| a < b) {
-            let speaks = holders.len() <= 32 || firsts.contains(&pair.0) || firsts.contains(&pair.1);
-            if speaks && pairs.contains(&pair) {
-                let [count, weight] = common.entry(pair).or_default();
-                *count += 1;
+            let proposes = holders.len() <= 32 || firsts.contains(&pair.0) || firsts.contains(&pair.1);
+            if proposes && pairs.contains(&pair) {
+                let [_, proposing, weight] = common.entry(pair).or_insert([in_common(&pair), 0, 0]);
+                *proposing += 1;
                 *weight += (64 / holders.len()).max(1);
             }
         }
@@ -249,25 +250,27 @@ fn sample(proposed: &mut ProposedPairs, tree: &Tree, contents: &[Facts], pairs: 
         let (least, of_a, of_b) = at(*pair);
         count * 10 >= of_a.min(of_b) || 2 * count as u64 * (32 << least) >= tree.min_shared_bytes
     };
-    common.retain(|pair, [count, _]| may_be_relatives(pair, *count));
+    common.retain(|pair, [count, ..]| may_be_relatives(pair, *count));
     let is_decided = |pair: &Pair| {
         let (_, of_a, of_b) = at(*pair);
         of_a.min(of_b) >= 16
     };
     proposed.near.retain(|pair| !is_decided(pair));
     let placed = proposed.placed.iter().chain(&proposed.aligned).copied();
-    let in_common = |(a, b): &Pair| of(*a).intersection(of(*b)).count();
-    proposed.refuted = placed.filter(|pair| is_decided(pair) && !may_be_relatives(pair, in_common(pair))).collect();
+    proposed.refuted = placed.filter(|pair| is_decided(pair) && in_common(pair) == 0).collect();
     let mut taken = BTreeSet::new();
     for content in numbers() {
         let own = roots(content);
-        let has_half = |other: u32, count: usize| 2 * count >= from(content, level(content).max(level(other)));
+        let of_level = |other: u32| from(content, level(content).max(level(other)));
+        let has_part = |other: u32, count: usize, part: usize| part * count >= of_level(other);
         let ranked = |root: usize| {
             let mut all: Vec<_> = common
                 .iter()
                 .filter(|((a, b), _)| *a == content || *b == content)
-                .map(|((a, b), [count, weight])| (Reverse(*weight), if *a == content { *b } else { *a }, *count))
-                .filter(|(_, other, _)| roots(*other).contains(&root))
+                .map(|((a, b), [count, proposing, weight])| {
+                    (Reverse(*weight), if *a == content { *b } else { *a }, *count, *proposing)
+                })
+                .filter(|(_, other, ..)| roots(*other).contains(&root))
                 .collect();
             all.sort_unstable();
             all
@@ -281,16 +284,23 @@ fn sample(proposed: &mut ProposedPairs, tree: &Tree, contents: &[Facts], pairs: 
             }
             for root in places {
                 let all = ranked(root);
-                let first = &all[..all.len().min(most)];
-                let half = first.iter().position(|(_, other, count)| has_half(*other, *count));
-                taken.extend(
-                    first
-                        .iter()
-                        .take(half.map_or(most, |half| half + 1 + usize::from(most == 5)))
-                        .map(|(_, other, _)| (content.min(*other), content.max(*other))),
-                );
-                is_settled |= half.is_some() && most == 2;
-                proposed.cut_sampled += if half.is_none() { all.len() - first.len() } else { 0 };
+                let mut first = all[..all.len().min(most)].to_vec();
+                if most == 2 {
+                    let rest = all[first.len()..].iter().filter(|(_, other, count, _)| has_part(*other, *count, 4));
+                    let mut largest: Vec<_> = rest.copied().collect();
+                    let bytes = |other: u32, count: usize| count << level(content).max(level(other));
+                    largest.sort_by_key(|(_, other, count, _)| (Reverse(bytes(*other, *count)), *other));
+                    first.extend(largest.into_iter().take(4));
+                }
+                let satisfies = |(_, other, count, proposing): &(_, u32, usize, usize)| {
+                    let has = |count: usize, part: usize| has_part(*other, count, part);
+                    has(*count, 2) && (most == 5 || has(*proposing, 4) || 4 * count >= 3 * of_level(*other))
+                };
+                let last = first.iter().position(satisfies);
+                first.truncate(last.map_or(first.len(), |last| last + 1 + usize::from(most == 5)));
+                taken.extend(first.iter().map(|(_, other, ..)| (content.min(*other), content.max(*other))));
+                is_settled |= last.is_some() && most == 2;
+                proposed.cut_sampled += if last.is_none() { all.len() - first.len() } else { 0 };
             }
         }
     }
