@@ -6,8 +6,8 @@ use cognate_result::report::{
     AlignmentRow, ChangesRow, FolderPlace, OverlapSection, Ratio, Report, SampledOverlap, ScanSection,
 };
 
-use crate::human::{bytes, count, percent};
-use crate::overlap::{Direction, compared, directions};
+use crate::human::{bytes, count};
+use crate::overlap::{Direction, compared, directions, least_share};
 
 /// Sides that are named in sentences; of more, the table of all by all says it.
 const SIDES_MAX: usize = 3;
@@ -115,7 +115,7 @@ pub fn sentences(scan: &ScanSection, overlap: &[OverlapSection], changes: &[Chan
 fn both_ways(row: &OverlapSection) -> Vec<String> {
     let sentence = |Direction { of, at, common }: &Direction<'_>| {
         (common.bytes_total > 0).then(|| {
-            let share = percent(common.bytes, common.bytes_total);
+            let share = least_share("At least", common.bytes, common.bytes_total);
             format!("{share} of {of} ({} of {}) is also at {at}.", bytes(common.bytes), bytes(common.bytes_total))
         })
     };

@@ -8,8 +8,8 @@ use std::collections::{BTreeMap, HashSet};
 
 use askama::Template as _;
 use cognate_result::report::{
-    CensusSection, ControlRow, EvidenceRow, FolderSection, OnlyHereRow, Order, Report, ScanSection, SiteSection,
-    UnreadSection,
+    CensusSection, ControlRow, DecidedRow, EvidenceRow, FolderSection, OnlyHereRow, Order, Report, ScanSection,
+    SiteSection, UnreadSection,
 };
 use serde::Serialize;
 
@@ -37,6 +37,7 @@ pub struct Audit {
     folders: Vec<FolderSection>,
     folders_omitted: u64,
     only_here: Vec<OnlyHereRow>,
+    decided: Vec<DecidedRow>,
     sites: Vec<SiteSection>,
     census: Vec<CensusSection>,
     unread: Vec<UnreadSection>,
@@ -225,6 +226,7 @@ impl Audit {
             folders,
             folders_omitted,
             only_here,
+            decided: report.decided_documents()?,
             census: report.census()?,
             sites,
             unread,

@@ -4,6 +4,8 @@ use std::collections::BTreeMap;
 
 use cognate_result::report::{OverlapSection, Ratio, Report, STATUSES, ScanSection, SelectionSection, SiteSection};
 
+use crate::human::percent;
+
 /// The overlap of one with another.
 #[derive(Clone, Copy, Debug)]
 pub struct InCommon {
@@ -82,6 +84,12 @@ pub(crate) struct Direction<'a> {
     pub(crate) of: &'a str,
     pub(crate) at: &'a str,
     pub(crate) common: InCommon,
+}
+
+/// The share of bytes in common. More may be in common than was measured, which `at_least` says before it, unless it is all.
+pub(crate) fn least_share(at_least: &str, bytes: u64, bytes_total: u64) -> String {
+    let share = percent(bytes, bytes_total);
+    if bytes < bytes_total { format!("{at_least} {share}") } else { share }
 }
 
 /// A row of the overlap, from both ends.

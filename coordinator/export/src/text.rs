@@ -24,7 +24,7 @@ use crate::expected::expected_error;
 use crate::frames::frames;
 use crate::human::{self, bytes, count, percent};
 use crate::legend;
-use crate::overlap::{Direction, compared, directions, selected};
+use crate::overlap::{Direction, compared, directions, least_share, selected};
 use crate::recognised;
 use crate::undecided::not_measured;
 
@@ -173,7 +173,7 @@ fn write_in_common(report: &Report, words: &Words, scan: &ScanSection, out: &mut
         }
         let line = format!(
             "In common     {} of {of} ({} of {}{unit}) is also at {at}; {} of its {} {} {} a copy or a relative there",
-            percent(common.bytes, common.bytes_total),
+            least_share("at least", common.bytes, common.bytes_total),
             bytes(common.bytes),
             bytes(common.bytes_total),
             count(common.documents),

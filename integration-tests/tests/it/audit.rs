@@ -81,9 +81,32 @@ fn two_unrelated_companies_have_nothing_in_common_but_what_was_planted_and_that_
         assert_eq!(counts, [Some(0), Some(30), Some(1)], "{side}");
     }
     assert!(said.contains("Of 60 documents IT IS NOT DECIDED"), "{said}");
+    check_decided(&audit);
+    let why: Vec<&str> = audit["decided"].as_array().unwrap().iter().filter_map(|row| row["how"].as_str()).collect();
+    assert_eq!(why, ["no fine chunks"; 2]);
     for control in audit["controls"].as_array().unwrap() {
         assert_eq!(control["found"][0]["relation"], "near", "{control}");
         assert_eq!(control["missed"].as_array().unwrap().len(), 0);
+    }
+}
+
+/// Of each side, what was decided of how many documents, and how, are the numbers of the other sections.
+fn check_decided(audit: &Value) {
+    for side in audit["sides"].as_array().unwrap() {
+        let sum = |wanted: &dyn Fn(&Value) -> bool| {
+            let own =
+                audit["decided"].as_array().unwrap().iter().filter(|row| row["side"] == side["name"] && wanted(row));
+            own.map(|row| row["documents"].as_u64().unwrap()).sum::<u64>()
+        };
+        let number = |field: &str| side[field].as_u64().unwrap();
+        assert_eq!(sum(&|row| row["elsewhere"] == "no"), number("only_here_documents"), "{audit}");
+        assert_eq!(sum(&|row| row["elsewhere"] == "not decided"), number("undecided_documents"), "{audit}");
+        assert_eq!(sum(&|row| row["elsewhere"] == "standard text"), number("standard_text_documents"), "{audit}");
+        let all = sum(&|_| true) + number("controls") + number("unreadable");
+        assert_eq!(all, number("documents"), "{audit}");
+        let mut directions = audit["overlap"][0]["directions"].as_array().unwrap().iter();
+        let direction = directions.find(|direction| direction["of"] == side["name"]).unwrap();
+        assert_eq!(sum(&|row| row["elsewhere"] == "yes"), direction["documents"].as_u64().unwrap(), "{audit}");
     }
 }
 
@@ -195,6 +218,7 @@ fn what_a_side_shares_and_what_only_it_has_add_up_over_both_views_in_one_unit() 
     federation.start_all();
     federation.scan(&["--view", "both"]).expect(0);
     let audit = json(&federation);
+    check_decided(&audit);
     for (side, (alone, related)) in audit["sides"].as_array().unwrap().iter().zip([(6, 12), (6, 6)]) {
         let directions = audit["overlap"][0]["directions"].as_array().unwrap();
         let direction = directions.iter().find(|direction| direction["of"] == side["name"]).unwrap();
@@ -332,7 +356,11 @@ fn what_was_planted_at_one_side_alone_is_told_as_missed() {
     let federation = companies(7003, true);
     federation.scan(&["--control", "own0/7.txt", "--control", "control/*"]).expect(0);
     let audit = json(&federation);
-    assert!(statement(&audit).contains("1 of 3 controls were NOT FOUND"), "{}", statement(&audit));
+    let said = statement(&audit);
+    for part in ["1 of 2 controls that", "planted were NOT FOUND at", "if not, they show nothing"] {
+        assert!(said.contains(part), "who planted them is told, and what it means: {said}");
+    }
+    check_decided(&audit);
     let first = &audit["controls"][0];
     assert_eq!((first["path"].as_str(), first["missed"][0].as_str()), (Some("own0/7.txt"), Some("target")));
     federation.scan(&[]).expect(0);

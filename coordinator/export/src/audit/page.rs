@@ -3,7 +3,7 @@
 use askama::Template;
 
 use super::{Audit, Direction, RunLengthRow};
-use cognate_result::report::{Counts, LayerRow, SiteSection};
+use cognate_result::report::{Counts, DecidedRow, LayerRow, SiteSection};
 
 use crate::filters;
 use crate::human::{bytes as size, percent};
@@ -58,6 +58,27 @@ impl Audit {
         match self.scan.view.as_str() {
             "both" => site.unextractable.values().chain(site.not_compared_by_text.values()).sum(),
             _ => 0,
+        }
+    }
+
+    /// What was decided of documents, and how, in words.
+    fn decision(&self, row: &DecidedRow) -> String {
+        let measured = match self.scan.precision.as_deref() {
+            Some("fine") => "measured, of passages that are not equal piece by piece",
+            Some("coarse") => "by complete passages alone",
+            _ => "estimated from signatures",
+        };
+        let how = match row.how.as_deref() {
+            Some("measured") | None => measured,
+            Some(how) => how,
+        };
+        match row.elsewhere.as_deref() {
+            Some("yes") if how == "identical" => "identical to one of another side".to_owned(),
+            Some("yes") => format!("similar to one of another side: {how}"),
+            Some("standard text") => format!("standard text alone: {how}"),
+            Some("no") => format!("only here: {how}"),
+            Some(_) => format!("not decided: {how}"),
+            None => "nothing to compare".to_owned(),
         }
     }
 

@@ -1,9 +1,10 @@
 //! The findings in words: sentences that are complete by themselves, the most important first.
 
-use super::{Audit, Direction, Overlap};
+use super::{Audit, Direction, Overlap, Side};
 use cognate_result::report::{ControlRow, MissingRow};
 
-use crate::human::{bytes as size, count as number, percent};
+use crate::human::{bytes as size, count as number};
+use crate::overlap::least_share;
 
 /// The sentences on an audit.
 pub(super) fn of(audit: &Audit, controls: &[ControlRow]) -> Vec<String> {
@@ -110,7 +111,7 @@ fn direction(audit: &Audit, side: &Direction) -> [String; 2] {
     [
         format!(
             "{} of the bytes of {of} are also at {at} ({} of {}, every copy counted{templates}).",
-            percent(side.shared_bytes, side.bytes_total),
+            least_share("At least", side.shared_bytes, side.bytes_total),
             size(side.shared_bytes),
             size(side.bytes_total),
         ),
@@ -132,18 +133,14 @@ fn found_controls(audit: &Audit, controls: &[ControlRow]) -> Vec<String> {
     let patterns = audit.asked.control.join(", ");
     let without: Vec<&str> =
         audit.sides.iter().filter(|side| side.controls == 0).map(|side| audit.called(&side.name)).collect();
-    let missed = controls.iter().filter(|control| !control.missed.is_empty()).count() as u64;
+    let missed: Vec<String> = audit.sides.iter().filter_map(|side| missed_controls(audit, side, controls)).collect();
     let mut sentences = Vec::new();
     if !without.is_empty() {
         sentences.push(format!("NO CONTROL WAS PLANTED at {}: nothing there matches {patterns}.", without.join(", ")));
     }
-    if missed > 0 {
-        sentences.push(format!(
-            "{} of {} were NOT FOUND at every other side: the result is not to be relied on before that is explained.",
-            number(missed),
-            plural(controls.len() as u64, "control"),
-        ));
-    } else if !controls.is_empty() && without.is_empty() {
+    let is_missed = !missed.is_empty();
+    sentences.extend(missed);
+    if !is_missed && !controls.is_empty() && without.is_empty() {
         sentences.push(format!(
             "Every one of the {} planted as controls ({patterns}) was found at every other side. They count in no overlap.",
             plural(controls.len() as u64, "document"),
@@ -156,6 +153,24 @@ fn found_controls(audit: &Audit, controls: &[ControlRow]) -> Vec<String> {
         }
     }
     sentences
+}
+
+/// The controls of a side that were not found. It planted them, and it alone says that the others have anything to be found.
+fn missed_controls(audit: &Audit, side: &Side, controls: &[ControlRow]) -> Option<String> {
+    let own = || controls.iter().filter(|control| control.side == side.name);
+    let missed: Vec<&ControlRow> = own().filter(|control| !control.missed.is_empty()).collect();
+    if missed.is_empty() {
+        return None;
+    }
+    let others = audit.sides.iter().filter(|other| missed.iter().any(|control| control.missed.contains(&other.name)));
+    let others = others.map(|other| audit.called(&other.name)).collect::<Vec<_>>().join(" and ");
+    Some(format!(
+        "{} of {} that {} planted were NOT FOUND at {others}. If {others} planted a copy or version of them, the result is not to be \
+         relied on before that is explained; if not, they show nothing.",
+        number(missed.len() as u64),
+        plural(own().count() as u64, "control"),
+        audit.called(&side.name),
+    ))
 }
 
 /// How long a passage must be to be found, a sentence for each view: the greatest length of all repositories.

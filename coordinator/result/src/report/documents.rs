@@ -12,7 +12,7 @@ use super::{
 use crate::error::Error;
 
 /// The documents as `d`, and as `t` the row of the same document that has its partner.
-const LISTED: &str =
+pub(super) const LISTED: &str =
     "document d CROSS JOIN document t ON t.id = CASE WHEN d.partner_in_other THEN d.other ELSE d.id END";
 
 /// Filter of a list of documents.

@@ -3,6 +3,7 @@
 use cognate_result_file::{Census, Evidence, OnlyHere};
 use serde::Serialize;
 
+use super::documents::LISTED;
 use super::{DocumentPlace, Located, Report, path_of};
 use crate::error::Error;
 
@@ -32,6 +33,19 @@ pub struct OnlyHereRow {
     pub undecided_bytes: u64,
     /// Number of documents of which it is not decided whether another side has anything of them.
     pub undecided_documents: u64,
+}
+
+/// Documents of a side of which the same was decided in the same way.
+#[derive(Clone, Serialize, Debug)]
+pub struct DecidedRow {
+    /// Number of documents.
+    pub documents: u64,
+    /// Whether something of them is at another place: `yes`, `standard text`, `no` or `not decided`; none: they have nothing to compare.
+    pub elsewhere: Option<String>,
+    /// How that was decided: `identical` or `measured`; of what is not decided, the reason, as documents have it.
+    pub how: Option<String>,
+    /// The party, where there are several, else the site.
+    pub side: String,
 }
 
 /// A kind of files, with its bytes.
@@ -128,6 +142,30 @@ impl Report {
             })
         };
         self.records(&rest)?.into_iter().map(row).collect()
+    }
+
+    /// How it was decided of the documents of each side whether something of them is at another place. Controls are not among them.
+    pub fn decided_documents(&self) -> Result<Vec<DecidedRow>, Error> {
+        let side = self.side()?;
+        let sql = format!(
+            "SELECT r.{side}, d.elsewhere,
+                 CASE WHEN d.elsewhere = 'not decided' THEN d.undecided
+                      WHEN d.elsewhere = 'yes' AND t.partner_relation = 'identical' THEN 'identical'
+                      WHEN d.elsewhere IS NOT NULL THEN 'measured' END AS how,
+                 count(*)
+             FROM {LISTED} JOIN root r ON r.id = d.root
+             WHERE d.listed AND NOT EXISTS (SELECT 1 FROM control c WHERE c.document = d.id)
+             GROUP BY 1, 2, 3"
+        );
+        let mut rows = Vec::new();
+        self.each_row(&sql, (), |(side, elsewhere, how, documents)| {
+            rows.push(DecidedRow { documents, elsewhere, how, side });
+            Ok::<_, Error>(())
+        })?;
+        let places = ["yes", "standard text", "no", "not decided"];
+        let place = |row: &DecidedRow| places.iter().position(|place| Some(*place) == row.elsewhere.as_deref());
+        rows.sort_by_key(|row| (self.place_of(&side, &row.side), place(row).unwrap_or(places.len()), row.how.clone()));
+        Ok(rows)
     }
 
     /// Kinds of files.

@@ -174,7 +174,7 @@ fn check_text(text: &str, numbers: &Numbers) {
     assert_eq!(words(text, "all ")[1..], all, "{text}");
     for site in ["old", "new"] {
         let (share, documents, total) = numbers.overlap(site);
-        assert!(text.contains(&format!("In common     {} of {site} (", percent(&share))), "{text}");
+        assert!(text.contains(&format!("In common     at least {} of {site} (", percent(&share))), "{text}");
         assert!(text.contains(&format!("; {documents} of its {total} documents have")), "{text}");
         let shown = STATUSES.iter().filter(|status| !["standard_text", "undecided"].contains(status));
         let statuses: Vec<String> = shown.map(|status| numbers.status(site, status).to_string()).collect();

@@ -136,8 +136,12 @@ fn where_a_checkpoint_is_damaged_the_loss_is_accepted_by_the_part_before_it() {
         for refused in [
             rebuild(state.path(), config().clock).map(drop),
             crate::maintenance::open(state.path(), config()).map(drop),
-            backup(state.path(), &state.path().join("b"), &BackupOptions { include_ca: false, made: (config().clock)() })
-                .map(drop),
+            backup(
+                state.path(),
+                &state.path().join("b"),
+                &BackupOptions { include_ca: false, made: (config().clock)() },
+            )
+            .map(drop),
         ] {
             assert!(matches!(&refused, Err(Error::Corrupt { path, .. }) if *path == journal), "{refused:?}");
         }
