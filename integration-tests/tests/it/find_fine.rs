@@ -263,3 +263,36 @@ fn an_excerpt_in_a_longer_text_and_an_edit_in_every_sixty_bytes_are_found_though
         assert!(share <= true_share + 0.005 && share > 0.6 * true_share, "{path}: {share} of {true_share}");
     }
 }
+
+#[test]
+fn a_passage_of_a_document_and_the_original_of_an_edited_one_are_found_in_a_crowd() {
+    let mut federation = Federation::new(1168);
+    let dice = &mut federation.dice;
+    // Sixty documents that share most of their text, and one more with a passage of its own.
+    let common = words(dice, 12_000);
+    let (first, second) = common.split_at(6_000);
+    let mut theirs: Vec<(String, String)> = (0..60)
+        .map(|number| (format!("of the crowd {number:02}"), [first, &words(dice, 2_000), second].concat()))
+        .collect();
+    let alone = words(dice, 20_000);
+    let with_passage =
+        [first, &words(dice, 1_000), &edited(&alone[5_000..7_500], 250), &words(dice, 1_000), second].concat();
+    let of_last = edited(&theirs[59].1, 300);
+    theirs.push(("alone".to_owned(), alone));
+    let of_a: Vec<(&str, &str)> = theirs.iter().map(|(path, text)| (&**path, &**text)).collect();
+    federation.add("a", &files(&of_a));
+    let mine: [(&str, &[u8]); 2] = [("passage", with_passage.as_bytes()), ("version", of_last.as_bytes())];
+    let folder = federation.sandbox.folder("mine", &mine);
+    federation.sandbox.settle();
+    federation.start_all();
+    federation.scan(&["--view", "raw"]).expect(0);
+    for (file, wanted) in [("passage", "alone"), ("version", "of the crowd 59")] {
+        let path = folder.join(file);
+        let answer = federation.operate(&["find", "--format", "json", path.to_str().unwrap()]).expect(0).json();
+        let matches = answer["documents"][0]["matches"].as_array().unwrap();
+        let is_wanted = |one: &&Value| one["holders"][0]["path"] == wanted;
+        let found = matches.iter().find(is_wanted).unwrap_or_else(|| panic!("{file}: {matches:?}"));
+        assert_eq!(found["precision"], "fine", "{found}");
+        assert!(file == "passage" || is_wanted(&&matches[0]), "the original comes first: {matches:?}");
+    }
+}

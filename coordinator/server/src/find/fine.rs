@@ -27,7 +27,7 @@ use tokio::time::Instant;
 use cognate_desk::find::{Answer, Coarse, FindQuery, Match, Measure, WAIT_MAX};
 
 use super::Finder;
-use super::draft::{CANDIDATES_MAX, Draft};
+use super::draft::{CANDIDATES_MAX, Draft, Strength};
 use crate::error::Error;
 use crate::session::{FineScan, NoAnswer};
 
@@ -239,14 +239,18 @@ impl Finder {
     }
 }
 
-/// The matches of a document that are measured, the strongest first.
+/// The matches of a document that are measured: half of them have the most in common, the others the rarest of what is left.
 fn strongest(draft: &Draft) -> Vec<(Place, &Match)> {
-    let matches = draft.found.matches.iter().enumerate();
-    let matches = matches.map(|(place, one)| (one.measure.shared_bytes.unwrap_or(0), Place::Match(place), one));
+    let matches = draft.found.matches.iter().zip(&draft.strengths).enumerate();
+    let matches = matches.map(|(place, (one, strength))| (*strength, Place::Match(place), one));
     let below = draft.below.iter().enumerate();
-    let below = below.map(|(place, below)| (below.in_common_bytes, Place::Below(place), &below.one));
-    let mut all: Vec<_> = matches.chain(below).filter(|(_, _, one)| !is_identical(one)).collect();
-    all.sort_by(|(a_bytes, _, a), (b_bytes, _, b)| b_bytes.cmp(a_bytes).then_with(|| Match::order(a, b)));
+    let below = below.map(|(place, below)| (below.strength, Place::Below(place), &below.one));
+    let mut all: Vec<(Strength, Place, &Match)> = matches.chain(below).filter(|(.., one)| !is_identical(one)).collect();
+    all.sort_by(|(a_has, _, a), (b_has, _, b)| {
+        b_has.in_common_bytes.cmp(&a_has.in_common_bytes).then_with(|| Match::order(a, b))
+    });
+    let by_bytes = all.len().min(CANDIDATES_MAX / 2);
+    all[by_bytes..].sort_by_key(|(strength, ..)| Reverse(strength.rarity));
     all.truncate(CANDIDATES_MAX);
     all.into_iter().map(|(_, place, one)| (place, one)).collect()
 }

@@ -17,7 +17,7 @@ use cognate_similarity::fine::ChunkCount;
 use cognate_similarity::{ContentIndex, ContentMap, RunInput, RunShards, Shards as _};
 
 use super::Finder;
-use super::draft::{CANDIDATES_MAX, Draft, Proposal};
+use super::draft::{CANDIDATES_MAX, Draft, Proposal, Strength};
 use super::verify::CONTENTS_MAX;
 use crate::error::Error;
 use cognate_storage::indexes::Sealed;
@@ -28,6 +28,8 @@ use cognate_storage::{Index, IndexedContent};
 /// So many values in common make a content a candidate. It need not be a part of either that is worth a link: a passage of a kilobyte in a
 /// long document is what is searched for, and the strongest candidates alone are measured.
 const COMMON_VALUES_MIN: u64 = 2;
+/// The weight of a value in common if one content has it; each of more holders divides it.
+const RARITY: u64 = 64;
 
 /// A search in progress.
 pub(super) struct Search<'a> {
@@ -45,15 +47,15 @@ struct Progress {
     /// The same tags, ascending.
     sorted: Vec<Tag>,
     payload_bytes: u64,
-    matches: Matches,
+    matches: Proposals,
     /// Contents that are below the thresholds.
-    below: BTreeMap<ContentKey, Proposal>,
+    below: Proposals,
     documents: u64,
 }
 
 /// By digest and by digest of the chunks: sites that describe a content differently are measured by their own chunks.
 type ContentKey = (ContentDigest, [u8; 16]);
-type Matches = BTreeMap<ContentKey, Match>;
+type Proposals = BTreeMap<ContentKey, Proposal>;
 
 /// A content that has something in common with a document.
 struct Hit {
@@ -62,13 +64,18 @@ struct Hit {
     measure: Measure,
     /// True if it reaches the thresholds.
     reaches: bool,
-    /// The bytes in common by the window samples.
-    sampled_bytes: u64,
+    strength: Strength,
 }
 
 impl Hit {
     fn of(digest: ContentDigest, size_bytes: u64, measure: Measure) -> Hit {
-        Hit { digest, size_bytes, measure, reaches: true, sampled_bytes: 0 }
+        Hit {
+            digest,
+            size_bytes,
+            measure,
+            reaches: true,
+            strength: Strength { in_common_bytes: measure.shared_bytes.unwrap_or(0), rarity: 0 },
+        }
     }
 }
 
@@ -182,9 +189,11 @@ impl<'a> Search<'a> {
             let reaches = shared > 0 && measure.reaches(&self.query.least, [progress.payload_bytes, payload]);
             // Of what both have in templates, with what chance adds to an estimate of it, nothing counts.
             let of_templates = aside.min(queried.size_bytes - progress.payload_bytes);
-            let sampled_bytes = sampled.get(&ordinal).copied().unwrap_or(0).saturating_sub(of_templates * 5 / 4);
-            let hit = Hit { digest, size_bytes: content.size_bytes, measure, reaches, sampled_bytes };
-            Some(hit).filter(|hit| hit.reaches || (self.query.is_fine() && shared + sampled_bytes > 0))
+            let Strength { in_common_bytes, rarity } = sampled.get(&ordinal).copied().unwrap_or_default();
+            let in_common_bytes = shared.max(in_common_bytes.saturating_sub(of_templates * 5 / 4));
+            let strength = Strength { in_common_bytes, rarity };
+            let hit = Hit { digest, size_bytes: content.size_bytes, measure, reaches, strength };
+            Some(hit).filter(|hit| hit.reaches || (self.query.is_fine() && in_common_bytes > 0))
         });
         Ok(measured.collect())
     }
@@ -269,55 +278,50 @@ impl<'a> Search<'a> {
             }
         }
         let progress = &mut self.documents[number];
-        for Hit { digest, size_bytes, measure, reaches, sampled_bytes } in found {
+        for Hit { digest, size_bytes, measure, reaches, strength } in found {
             let count = counts.get(&digest).copied().unwrap_or(0);
             let own = holders.remove(&digest).unwrap_or_default();
             let chunks_digest = open.index.contents.get(&digest).map_or([0; 16], |content| content.chunks_digest);
             progress.documents += if reaches { count } else { 0 };
-            let in_common_bytes = measure.shared_bytes.unwrap_or(0).max(sampled_bytes);
-            let new = || Match {
-                digest,
-                size_bytes,
-                measure,
-                precision: None,
-                coarse: None,
-                documents: 0,
-                holders: Vec::new(),
+            let new = || {
+                let (precision, coarse) = (None, None);
+                let one = Match { digest, size_bytes, measure, precision, coarse, documents: 0, holders: Vec::new() };
+                Proposal { strength, one }
             };
-            let key = (digest, chunks_digest);
-            let known = if reaches {
-                progress.matches.entry(key).or_insert_with(new)
-            } else {
-                &mut progress.below.entry(key).or_insert_with(|| Proposal { in_common_bytes, one: new() }).one
-            };
+            let proposals = if reaches { &mut progress.matches } else { &mut progress.below };
+            let known = &mut proposals.entry((digest, chunks_digest)).or_insert_with(new).one;
             known.documents += count;
             let free = FIND_HOLDERS_MAX.saturating_sub(known.holders.len());
             known.holders.extend(own.into_iter().take(free));
         }
         let below_max = if self.query.is_fine() { CANDIDATES_MAX } else { 0 };
         let proposed_max = if self.query.is_verified() { CONTENTS_MAX } else { 0 };
-        keep(&mut progress.matches, self.query.matches_max.max(below_max).max(proposed_max), Match::order);
-        keep(&mut progress.below, below_max, Proposal::order);
+        let matches_max = self.query.matches_max.max(below_max).max(proposed_max);
+        let by_strength: [(usize, Order); 2] = [(below_max, Proposal::by_bytes), (below_max, Proposal::by_rarity)];
+        keep(&mut progress.matches, &[&[(matches_max, Proposal::by_match as Order)], &by_strength[..]].concat());
+        keep(&mut progress.below, &by_strength);
     }
 
     /// The matches, in order, by whole chunks; and the tags of templates.
     pub(super) fn finish(self, runs: Option<&Runs>) -> (Vec<Draft>, Vec<Tag>) {
         let Search { query, documents, templates, .. } = self;
-        let in_order = |matches: Matches| {
-            let mut matches: Vec<Match> = matches.into_values().collect();
-            matches.sort_unstable_by(Match::order);
-            matches
+        let in_order = |proposals: Proposals, order: Order| {
+            let mut all: Vec<Proposal> = proposals.into_values().collect();
+            all.sort_unstable_by(order);
+            all
         };
         let draft = |(progress, queried): (Progress, &SearchedDocument)| {
             let has_chunks = query.method.capabilities().has_chunks();
             let lengths: Vec<u32> = queried.features.iter().map(|feature| feature.weight).collect();
+            let matches = in_order(progress.matches, Proposal::by_match).into_iter();
+            let (strengths, matches) = matches.map(|Proposal { strength, one }| (strength, one)).unzip();
             let found = Found {
                 size_bytes: queried.size_bytes,
                 template_bytes: if has_chunks { queried.size_bytes - progress.payload_bytes } else { 0 },
                 run_lengths: runs.filter(|_| has_chunks).map(|runs| runs.observed(std::iter::once(lengths.as_slice()))),
                 documents: progress.documents,
                 documents_omitted: 0,
-                matches: in_order(progress.matches),
+                matches,
             };
             let count = |(tag, (count, length_bytes)): (Tag, (u64, u32))| ChunkCount {
                 tag,
@@ -326,9 +330,8 @@ impl<'a> Search<'a> {
             };
             let mut chunks: Vec<ChunkCount> = progress.tags.into_iter().map(count).collect();
             chunks.sort_unstable();
-            let mut below: Vec<Proposal> = progress.below.into_values().collect();
-            below.sort_unstable_by(Proposal::order);
-            Draft { found, below, payload_bytes: progress.payload_bytes, chunks }
+            let below = in_order(progress.below, Proposal::by_bytes);
+            Draft { found, strengths, below, payload_bytes: progress.payload_bytes, chunks }
         };
         (documents.into_iter().zip(&query.documents).map(draft).collect(), templates)
     }
@@ -367,27 +370,45 @@ impl Progress {
     }
 }
 
-/// Drops all but the strongest matches. The others only become weaker as more are found, so that no match of the answer is
-/// lost.
-fn keep<T>(all: &mut BTreeMap<ContentKey, T>, most: usize, order: impl Fn(&T, &T) -> Ordering) {
-    if all.len() <= most {
+/// An order of proposals, the strongest first.
+type Order = fn(&Proposal, &Proposal) -> Ordering;
+
+/// Drops all but the first of each order, as many as it says. The others only become weaker as more are found, so that no match of the
+/// answer is lost.
+fn keep(all: &mut Proposals, orders: &[(usize, Order)]) {
+    if orders.iter().any(|(most, _)| all.len() <= *most) {
         return;
     }
-    let mut first: Vec<_> = std::mem::take(all).into_iter().collect();
-    first.sort_unstable_by(|(_, a), (_, b)| order(a, b));
-    first.truncate(most);
-    *all = first.into_iter().collect();
+    let mut kept: HashSet<ContentKey> = HashSet::new();
+    for (most, order) in orders {
+        let mut first: Vec<(&ContentKey, &Proposal)> = all.iter().collect();
+        first.sort_unstable_by(|(_, a), (_, b)| order(a, b));
+        kept.extend(first.into_iter().take(*most).map(|(key, _)| *key));
+    }
+    all.retain(|key, _| kept.contains(key));
 }
 
-/// The contents of an index whose samples have enough in common with that of a document, and the bytes for which these values stand.
-fn sampled(open: &Open<'_>, queried: &SearchedDocument) -> HashMap<u32, u64> {
+/// The contents of an index whose samples have enough in common with that of a document, and how much.
+fn sampled(open: &Open<'_>, queried: &SearchedDocument) -> HashMap<u32, Strength> {
     let (own, counts) = (queried.sample.values().collect::<HashSet<_>>(), queried.sample.counts());
+    if own.is_empty() {
+        return HashMap::new();
+    }
     let contents =
-        open.contents.iter().filter_map(|(ordinal, digest)| Some((*ordinal, open.index.contents.get(digest)?)));
-    let in_common = contents.filter_map(|(ordinal, content)| {
-        let common = content.sample.values().filter(|value| own.contains(value)).count() as u64;
+        || open.contents.iter().filter_map(|(ordinal, digest)| Some((*ordinal, open.index.contents.get(digest)?)));
+    let mut holders: HashMap<u64, u64> = HashMap::new();
+    for value in contents().flat_map(|(_, content)| content.sample.values()).filter(|value| own.contains(value)) {
+        *holders.entry(value).or_default() += 1;
+    }
+    let in_common = contents().filter_map(|(ordinal, content)| {
+        let (mut common, mut rarity) = (0, 0);
+        for holders in content.sample.values().filter_map(|value| holders.get(&value)) {
+            common += 1;
+            rarity += (RARITY / holders).max(1);
+        }
         let (level, _) = counts.at_common_level(&content.sample.counts());
-        (common >= COMMON_VALUES_MIN).then(|| (ordinal, common * sample_bytes_per_value(level)))
+        let in_common_bytes = common * sample_bytes_per_value(level);
+        (common >= COMMON_VALUES_MIN).then_some((ordinal, Strength { in_common_bytes, rarity }))
     });
-    if own.is_empty() { HashMap::new() } else { in_common.collect() }
+    in_common.collect()
 }

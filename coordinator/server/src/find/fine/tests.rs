@@ -90,17 +90,20 @@ fn plan(query: &Arc<FindQuery>, all: &[(&[&str], u8, &[u8])]) -> (Plan, Draft) {
         documents: 0,
         documents_omitted: 0,
     };
-    let mut draft = Draft { found: empty, below: Vec::new(), payload_bytes: 700, chunks: Vec::new() };
+    let mut draft =
+        Draft { found: empty, strengths: Vec::new(), below: Vec::new(), payload_bytes: 700, chunks: Vec::new() };
     for (sites, digest, theirs) in all {
         let (one, by_chunks) = one(sites[0], *digest, theirs);
         let is_match = one.measure.reaches(&query.least, [700, one.size_bytes]);
         draft.found.documents += u64::from(is_match);
         let payload_bytes = one.size_bytes;
+        let strength = Strength { in_common_bytes: one.measure.shared_bytes.unwrap_or(0), rarity: 0 };
         let place = if is_match {
+            draft.strengths.push(strength);
             draft.found.matches.push(one);
             Place::Match(draft.found.matches.len() - 1)
         } else {
-            draft.below.push(Proposal { in_common_bytes: one.measure.shared_bytes.unwrap_or(0), one });
+            draft.below.push(Proposal { strength, one });
             Place::Below(draft.below.len() - 1)
         };
         plan.add(Candidate {
