@@ -1,6 +1,7 @@
 //! Check, backup, restore, rebuild and acceptance of a loss with a journal that was compacted.
 
 use super::*;
+use crate::harness::opened_again;
 use crate::journal::{Acted, Action};
 use crate::maintenance::{BackupOptions, CheckOptions, Finding, backup, check, rebuild, rebuild_with_loss, restore};
 
@@ -97,7 +98,7 @@ fn a_backup_has_the_parts_of_the_journal_and_a_restored_state_knows_its_members(
     let restored = restore(&to, &state, &restoring(&["a".to_owned(), "nobody".to_owned()], Some(&key))).unwrap();
     assert_eq!((restored.revoked, restored.unknown), (vec!["a".to_owned()], vec!["nobody".to_owned()]));
     assert_eq!((restored.rebuilt.members, restored.rebuilt.indexes), (3, 3));
-    let (store, _) = crate::maintenance::open(&state, config()).unwrap();
+    let (store, _) = opened_again(|| crate::maintenance::open(&state, config())).unwrap();
     let status = |name: &str| store.member(v1::MemberKind::Site, name).unwrap().unwrap().status();
     assert_eq!((status("a"), status("b")), (v1::MemberStatus::Revoked, v1::MemberStatus::Active));
     assert_eq!(store.profiles().unwrap(), expected.2);
