@@ -23,7 +23,7 @@ pub(super) struct Candidates {
     pub(super) omitted: u64,
     /// Contents without a relative at another place so far that may have one among those left out; ascending.
     pub(super) crowded: Vec<u32>,
-    /// Contents with a relative at another place so far, if it is a link, that may have one among those left out too; ascending.
+    /// Contents that seem to have a relative at another place, and may have others among those left out: that counts if it is no link; ascending.
     pub(super) crowded_but_satisfied: Vec<u32>,
 }
 

@@ -58,14 +58,13 @@ pub(super) struct SamplePairs {
     pub(super) undecided: Vec<Pair>,
     /// For each content the number of what may be its relatives where it has no place left for them, together.
     pub(super) cut: u64,
-    /// The contents of which, in some other repository, a quarter is in one that has no place, by their samples, and none that has one
-    /// satisfies; ascending.
+    /// Contents that take no relative that satisfies in some other repository, and leave one out there that has a quarter of them; ascending.
     pub(super) crowded: Vec<u32>,
-    /// The same, where one that has a place satisfies: by its sample, so that it may turn out to be no link.
+    /// Contents that leave such a one out where they take one that satisfies. Only samples say that it does: it may turn out to be no link.
     pub(super) crowded_but_satisfied: Vec<u32>,
 }
 
-/// What may be a relative of a content, the one with the rarest values first.
+/// A content that may be a relative of another. The one with the rarest values in common comes first.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 struct Relative {
     /// The sum of what the values in common count for.
@@ -73,9 +72,11 @@ struct Relative {
     other: u32,
     /// The bytes for which the values in common stand.
     shared_bytes: u64,
-    /// True if a quarter of the content is in the other; if half is; if it satisfies.
+    /// True if it has a quarter of the content.
     has_quarter: bool,
+    /// True if it has half of the content.
     has_half: bool,
+    /// True if the content seeks no further relative in this repository.
     satisfies: bool,
 }
 
@@ -300,7 +301,7 @@ impl Places {
     }
 }
 
-/// Adds to the first `most` in an order.
+/// Adds a relative to a list that ascends by a key, and drops what is beyond `most`.
 fn keep_first<K: Ord>(first: &mut Vec<Relative>, relative: Relative, most: usize, key: impl Fn(&Relative) -> K) {
     let place = first.partition_point(|earlier| key(earlier) < key(&relative));
     first.insert(place, relative);

@@ -61,7 +61,7 @@ impl Audit {
         }
     }
 
-    /// What was decided of documents, and how, in words.
+    /// A row of the table that says how documents were decided.
     fn decision(&self, row: &DecidedRow) -> String {
         let measured = match self.scan.precision.as_deref() {
             Some("fine") => "measured, of passages that are not equal piece by piece",

@@ -35,14 +35,14 @@ pub struct OnlyHereRow {
     pub undecided_documents: u64,
 }
 
-/// Documents of a side of which the same was decided in the same way.
+/// The number of documents of a side that were decided alike.
 #[derive(Clone, Serialize, Debug)]
 pub struct DecidedRow {
     /// Number of documents.
     pub documents: u64,
-    /// Whether something of them is at another place: `yes`, `standard text`, `no` or `not decided`; none: they have nothing to compare.
+    /// What another side has of them: `yes`, `standard text`, `no` (they are only here) or `not decided`; none: they have nothing to compare.
     pub elsewhere: Option<String>,
-    /// How that was decided: `identical` or `measured`; of what is not decided, the reason, as documents have it.
+    /// What decided it: `identical` or `measured`; where nothing did, the reason in the words of the documents' list.
     pub how: Option<String>,
     /// The party, where there are several, else the site.
     pub side: String,
@@ -144,7 +144,7 @@ impl Report {
         self.records(&rest)?.into_iter().map(row).collect()
     }
 
-    /// How it was decided of the documents of each side whether something of them is at another place. Controls are not among them.
+    /// Counts the documents of each side by what was decided about them, and by what decided it. Controls do not count.
     pub fn decided_documents(&self) -> Result<Vec<DecidedRow>, Error> {
         let side = self.side()?;
         let sql = format!(
@@ -154,7 +154,7 @@ impl Report {
                       WHEN d.elsewhere IS NOT NULL THEN 'measured' END AS how,
                  count(*)
              FROM {LISTED} JOIN root r ON r.id = d.root
-             WHERE d.listed AND NOT EXISTS (SELECT 1 FROM control c WHERE c.document = d.id)
+             WHERE d.listed AND d.id NOT IN (SELECT document FROM control)
              GROUP BY 1, 2, 3"
         );
         let mut rows = Vec::new();

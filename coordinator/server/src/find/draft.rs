@@ -8,13 +8,13 @@ use cognate_similarity::fine::ChunkCount;
 /// Matches of a document that are measured by fine chunks.
 pub(super) const CANDIDATES_MAX: usize = 32;
 
-/// What a content may have in common with a document.
+/// Two measures of how much a content may have in common with a document, before it is measured by fine chunks.
 #[derive(Clone, Copy, Default, Debug)]
 pub(super) struct Strength {
     /// Bytes: by whole chunks, or by the window samples of both if that is more.
     pub(super) in_common_bytes: u64,
-    /// The sample values in common, each the more, the fewer contents of the index have it. Of a document in a crowd, the others of the
-    /// crowd have much, and none of them anything rare; what has a passage of it has little, and that is rare.
+    /// The sum of the weights of the sample values in common. A value weighs the more, the fewer contents of the index have it. A sibling of a
+    /// document in a crowd has much of it, and nothing rare; a document that has one passage of it has little, and that is rare.
     pub(super) rarity: u64,
 }
 
