@@ -58,8 +58,9 @@ const fn values_max(level: usize) -> usize {
     }
 }
 
-/// The level of the window with this value.
-fn sample_level(value: u64) -> usize {
+/// The level of the window with this value, 0 to 15.
+#[must_use]
+pub fn sample_level(value: u64) -> usize {
     usize::try_from(value >> HASH_BITS).map_or(HIGHEST_LEVEL, |level| level.min(HIGHEST_LEVEL))
 }
 

@@ -389,8 +389,8 @@ fn write_places(out: &Connection, sites: u64) -> Result<(), Box<dyn Error>> {
             out.execute(
                 "INSERT INTO overlap (level, a, b, documents_a, documents_b, documents_total_a, documents_total_b, contents_a, contents_b,
                    shared_bytes_a, shared_bytes_b, shared_once_bytes_a, shared_once_bytes_b, template_bytes_a, template_bytes_b,
-                   bytes_total_a, bytes_total_b)
-                 VALUES ('site',?,?,1000,1200,2000,2000,1000,1200,5000000,6000000,5000000,6000000,0,0,9000000,9000000)",
+                   estimated_bytes_a, estimated_bytes_b, estimate_error_bytes_a, estimate_error_bytes_b, bytes_total_a, bytes_total_b)
+                 VALUES ('site',?,?,1000,1200,2000,2000,1000,1200,5000000,6000000,5000000,6000000,0,0,5100000,6100000,50000,60000,9000000,9000000)",
                 params![format!("site-{a}"), format!("site-{b}")],
             )?;
         }

@@ -6,6 +6,7 @@
 //! | propose | `candidates`: `sharing`, `placed`, `sampled` | a bounded number of pairs |
 //! | ask | `wanted`, `expansions` (`chunk_file`, `lookup`, `kept`) | the fine chunks of what the pairs do not share |
 //! | measure | `links`, `parts`, `coverage` | the bytes that each pair shares, and each two places |
+//! | estimate | `unmeasured` | the bytes that two places share beyond the measured pairs |
 //! | find frames | `loose`, `loose_links`, `frames`, `crowded`, `outside` | what many unlike contents have, and links without it |
 //! | describe | `describe` | what people read about frames |
 //! | check | `sample`, `exact`, `answers` | how far reported shares are from the truth |
@@ -36,6 +37,7 @@ mod sampled;
 mod sharing;
 #[cfg(test)]
 mod tests;
+mod unmeasured;
 mod wanted;
 
 use std::path::{Path, PathBuf};
@@ -53,6 +55,7 @@ use crate::undecided::UndecidedReason;
 pub(crate) use self::describe::Frame;
 pub(crate) use self::exact::ExactFigures;
 pub(crate) use self::outside::{OutsideLink, outside_of, rests_on_frame};
+pub(crate) use self::unmeasured::{EstimatedBytes, UnmeasuredBytes};
 
 pub use kept::KeptFineChunks;
 
@@ -146,6 +149,8 @@ pub(crate) struct FineFigures {
     pub(crate) roots: Vec<FineRoot>,
     /// Per content, the reason why some pair of it was not measured to the end.
     pub(crate) undecided: Vec<Option<UndecidedReason>>,
+    /// By sites and by parties, the bytes that two of them have in common beyond the measured pairs.
+    pub(crate) unmeasured: [UnmeasuredBytes; 2],
     /// Rows of the templates in force.
     pub(crate) template_rows: u64,
     /// The frames, by the documents that have them.

@@ -116,7 +116,12 @@ fn both_ways(row: &OverlapSection) -> Vec<String> {
     let sentence = |Direction { of, at, common }: &Direction<'_>| {
         (common.bytes_total > 0).then(|| {
             let share = least_share("At least", common.bytes, common.bytes_total);
-            format!("{share} of {of} ({} of {}) is also at {at}.", bytes(common.bytes), bytes(common.bytes_total))
+            let estimate = common.estimated_share();
+            format!(
+                "{share} of {of} ({} of {}) is also at {at}{estimate}.",
+                bytes(common.bytes),
+                bytes(common.bytes_total)
+            )
         })
     };
     // The second typed is the newer one more often than not: what of it was there before is asked first.

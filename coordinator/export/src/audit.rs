@@ -140,6 +140,9 @@ struct Direction {
     /// Different ones.
     contents: u64,
     shared_bytes: u64,
+    /// With what samples show besides, and how far from the truth that may be.
+    estimated_bytes: u64,
+    estimate_error_bytes: u64,
     shared_once_bytes: u64,
     template_bytes: u64,
     bytes_total: u64,
@@ -155,6 +158,8 @@ impl Direction {
             documents_total: common.documents_total,
             contents: common.contents,
             shared_bytes: common.bytes,
+            estimated_bytes: common.estimated_bytes,
+            estimate_error_bytes: common.estimate_error_bytes,
             shared_once_bytes: common.once_bytes,
             template_bytes: common.template_bytes,
             bytes_total: common.bytes_total,

@@ -172,10 +172,11 @@ fn write_in_common(report: &Report, words: &Words, scan: &ScanSection, out: &mut
             continue;
         }
         let line = format!(
-            "In common     {} of {of} ({} of {}{unit}) is also at {at}; {} of its {} {} {} a copy or a relative there",
+            "In common     {} of {of} ({} of {}{unit}) is also at {at}{}; {} of its {} {} {} a copy or a relative there",
             least_share("at least", common.bytes, common.bytes_total),
             bytes(common.bytes),
             bytes(common.bytes_total),
+            common.estimated_share(),
             count(common.documents),
             count(common.documents_total),
             words.documents,

@@ -28,6 +28,15 @@ record! {
         pub shared_bytes_a: u64,
         /// Bytes of the second that are also in the first.
         pub shared_bytes_b: u64,
+        /// An estimate of the bytes of the first that are also in the second: those that were measured, and what window samples show besides;
+        /// nothing if no pair was measured by fine chunks.
+        pub estimated_bytes_a: Option<u64>,
+        /// The same of the second.
+        pub estimated_bytes_b: Option<u64>,
+        /// How far from the truth `estimated_bytes_a` may be either way.
+        pub estimate_error_bytes_a: Option<u64>,
+        /// The same of the second.
+        pub estimate_error_bytes_b: Option<u64>,
         /// Of `shared_bytes_a`, with each content once.
         pub shared_once_bytes_a: u64,
         /// Of `shared_bytes_b`, with each content once.

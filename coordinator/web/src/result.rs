@@ -180,6 +180,8 @@ struct Cell {
     share: i64,
     documents: u64,
     bytes: u64,
+    /// The share with what samples show besides, after a comma; empty if they show nothing.
+    estimated_share: String,
     /// Strength of the colour, 0 to 9.
     strength: i64,
 }
@@ -259,7 +261,13 @@ fn matrix(table: overlap::Matrix) -> Matrix {
     let cell = |a: &String, b: &String| {
         let common = table.of_at(a, b)?;
         let share = common.share().0.min(10_000);
-        Some(Cell { share, documents: common.documents, bytes: common.bytes, strength: (share + 1110) * 9 / 11_110 })
+        Some(Cell {
+            share,
+            documents: common.documents,
+            bytes: common.bytes,
+            estimated_share: common.estimated_share(),
+            strength: (share + 1110) * 9 / 11_110,
+        })
     };
     let title = if table.level == "party" { "Party by party" } else { "Site by site" }.to_owned();
     let rows = table.names.iter().map(|a| table.names.iter().map(|b| cell(a, b)).collect()).collect();

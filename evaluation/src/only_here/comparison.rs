@@ -85,11 +85,52 @@ pub(super) struct Overlap {
     view: Option<String>,
     pub(super) a: String,
     pub(super) b: String,
-    pub(super) shared_bytes_a: u64,
-    pub(super) shared_bytes_b: u64,
+    shared_bytes_a: u64,
+    shared_bytes_b: u64,
+    #[serde(default)]
+    estimated_bytes_a: u64,
+    #[serde(default)]
+    estimated_bytes_b: u64,
+    #[serde(default)]
+    estimate_error_bytes_a: u64,
+    #[serde(default)]
+    estimate_error_bytes_b: u64,
+}
+
+/// The part of a site that another has, by the report.
+pub(super) struct InCommon<'r> {
+    pub(super) of: &'r str,
+    pub(super) at: &'r str,
+    /// What was measured.
+    pub(super) measured_bytes: u64,
+    /// With what samples show besides.
+    pub(super) estimated_bytes: u64,
+    /// How far from the truth that may be.
+    pub(super) error_bytes: u64,
 }
 
 impl Overlap {
+    /// Seen from both sites.
+    pub(super) fn directions(&self) -> [InCommon<'_>; 2] {
+        let [a, b] = [&self.a, &self.b];
+        [
+            InCommon {
+                of: a,
+                at: b,
+                measured_bytes: self.shared_bytes_a,
+                estimated_bytes: self.estimated_bytes_a.max(self.shared_bytes_a),
+                error_bytes: self.estimate_error_bytes_a,
+            },
+            InCommon {
+                of: b,
+                at: a,
+                measured_bytes: self.shared_bytes_b,
+                estimated_bytes: self.estimated_bytes_b.max(self.shared_bytes_b),
+                error_bytes: self.estimate_error_bytes_b,
+            },
+        ]
+    }
+
     /// True for what is compared by its text.
     pub(super) fn by_text(&self) -> bool {
         self.view.as_ref().is_some_and(|view| view != "raw")

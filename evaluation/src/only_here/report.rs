@@ -3,7 +3,7 @@
 use crate::error::Error;
 use crate::findings::{Agreement, Cell, Findings, Table};
 use crate::only_here::TruthCost;
-use crate::only_here::comparison::Report;
+use crate::only_here::comparison::{InCommon, Report};
 use crate::only_here::coverage::coverage;
 use crate::only_here::excerpts::ExcerptResult;
 use crate::only_here::judged::{FOUR_FIFTHS, LinkJudgement, Reason, SiteJudgement};
@@ -32,10 +32,12 @@ pub(super) struct Judgement<'r> {
     pub(super) truth_cost: TruthCost,
 }
 
-/// The share of a site that is also at another, reported and true.
+/// The share of a site that is also at another: what was measured, what is estimated with the ends of its interval, and the truth.
 pub(super) struct Headline {
     what: String,
-    reported: f64,
+    measured: f64,
+    estimated: f64,
+    interval: [f64; 2],
     share: f64,
 }
 
@@ -44,16 +46,23 @@ pub(super) fn headlines(setting: &Setting<'_>, sites: &Sites, report: &Report) -
     let number = |name: &str| sites.sites.iter().position(|site| site.name == name);
     let mut headlines = Vec::new();
     for row in report.overlaps.iter().filter(|row| row.level == "site") {
-        for (of, at, shared_bytes) in [(&row.a, &row.b, row.shared_bytes_a), (&row.b, &row.a, row.shared_bytes_b)] {
+        for in_common in row.directions() {
+            let InCommon { of, at, measured_bytes, estimated_bytes, error_bytes } = in_common;
             let bytes: u64 =
-                report.sites.iter().filter(|site| site.site == *of).map(|site| site.bytes(row.by_text())).sum();
+                report.sites.iter().filter(|site| site.site == of).map(|site| site.bytes(row.by_text())).sum();
             let (Some(of_number), Some(at_number)) = (number(of), number(at)) else { continue };
             if bytes > 0 {
                 let truth = coverage(setting, sites, [of_number, at_number], row.by_text())?;
                 let what = if row.by_text() { ", by text" } else { "" };
                 headlines.push(Headline {
                     what: format!("{of} at {at}{what}"),
-                    reported: shared_bytes as f64 / bytes as f64,
+                    measured: measured_bytes as f64 / bytes as f64,
+                    estimated: estimated_bytes as f64 / bytes as f64,
+                    interval: [
+                        estimated_bytes.saturating_sub(error_bytes).max(measured_bytes),
+                        (estimated_bytes + error_bytes).min(bytes),
+                    ]
+                    .map(|end| end as f64 / bytes as f64),
                     share: share(truth.covered_bytes, truth.bytes),
                 });
             }
@@ -116,9 +125,9 @@ fn add_aims(findings: &mut Findings, found: &Judgement<'_>) {
         (links > 0).then(|| share(low, links) <= FALSE_LINKS_MAX),
     );
     for headline in &found.headlines {
-        let points = 100.0 * (headline.reported - headline.share);
+        let points = 100.0 * (headline.estimated - headline.share);
         aim(
-            &format!("in common, {}: reported less true share", headline.what),
+            &format!("in common, {}: estimated less true share", headline.what),
             "within 1 point",
             format!("{points:+.1} points"),
             Some(points.abs() <= HEADLINE_POINTS_MAX),
@@ -220,9 +229,13 @@ fn links_table(links: &LinkJudgement) -> Table {
 }
 
 fn headline_table(headlines: &[Headline]) -> Table {
-    let mut table = Table::new("only-here-headline", "In common", &["share of", "reported", "true"]);
+    let mut table =
+        Table::new("only-here-headline", "In common", &["share of", "measured", "estimated", "from", "to", "true"]);
     for headline in headlines {
-        table.row([headline.what.as_str().into(), per_cent(headline.reported).into(), per_cent(headline.share).into()]);
+        let [least, most] = headline.interval;
+        let shares = [headline.measured, headline.estimated, least, most, headline.share];
+        let shares = shares.map(|share| Cell::from(per_cent(share)));
+        table.row([headline.what.as_str().into()].into_iter().chain(shares));
     }
     table
 }

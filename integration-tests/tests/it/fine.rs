@@ -1,6 +1,7 @@
 //! Fine figures: documents that share no whole chunk are reported with what they truly share, as far as sites allow it.
 
 mod exact;
+mod in_common;
 mod standard_text;
 
 use std::os::unix::fs::PermissionsExt as _;

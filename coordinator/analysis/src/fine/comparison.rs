@@ -131,8 +131,8 @@ impl Task<'_> {
             let (marks, kept) = Loose::merge(loose)?;
             Ok((kinds, contents, marks, kept))
         };
-        let (overlap, chosen) = side_by_side(self.scan.spec.threads, cover, choose);
-        overlap?;
+        let (at_ends, chosen) = side_by_side(self.scan.spec.threads, cover, choose);
+        let at_ends = at_ends?;
         let (kinds, contents, marks, kept) = chosen?;
         let chunks = self.chunks_of(&contents, &tags)?;
         let frame_contents =
@@ -141,7 +141,11 @@ impl Task<'_> {
         let of_contents = self.part_bytes(&parts)?;
         let with = Measuring { expansions: &expansions, parts: &parts, of_contents: &of_contents };
         let complete = measured.pairs.iter().filter(|pair| pair.complete).count();
+        let pairs: Vec<Pair> = measured.pairs.iter().map(MeasuredPair::contents).collect();
+        let mut unmeasured = self.unmeasured_bytes(&pairs)?;
+        unmeasured.iter_mut().zip(&at_ends).for_each(|(all, at_ends)| all.absorb(at_ends));
         let figures = FineFigures {
+            unmeasured,
             fine_pairs: complete as u64,
             coarse_pairs: (measured.pairs.len() - complete) as u64,
             omitted_pairs: candidates.omitted + analysis.omitted.count,

@@ -1,6 +1,6 @@
 //! The window samples of all contents of a frozen set, packed: a list of a few bytes for each would take more memory than the samples.
 
-use cognate_fingerprint::{SAMPLE_VALUE_BYTES, SampleCounts, WindowSample, unpack_sample_value};
+use cognate_fingerprint::{SAMPLE_VALUE_BYTES, SampleCounts, WindowSample, sample_level, unpack_sample_value};
 
 /// The window samples of contents.
 #[derive(Default)]
@@ -64,6 +64,11 @@ impl WindowSamples {
             others.peek() == Some(value)
         };
         self.of(a).filter(is_other).count() as u64
+    }
+
+    /// The level from which on all values of a content are in its sample.
+    pub(crate) fn lowest_level(&self, content: u32) -> usize {
+        self.of(content).next().map_or(0, sample_level)
     }
 
     /// The number of values of a content from each level on.

@@ -8,6 +8,7 @@ use cognate_result_file::{OnlyHere, Overlap};
 use super::decision::{Decision, Decisions, Elsewhere, Reach};
 use super::document_rows::{DocumentRows, is_control};
 use super::{Publication, content_index};
+use crate::fine::EstimatedBytes;
 use crate::layer_result::LayerResult;
 use crate::ratio::Fraction;
 
@@ -58,6 +59,15 @@ pub(super) fn overlap(
                 let covered = covered(|layer, level| &layer.findings.of_links.covered[level].shared_once_bytes, cell);
                 (covered + sums.shared_once_bytes[cell]).min(sums.bytes_total[cell / sums.labels])
             };
+            let unmeasured = |a: usize, b: usize| -> Option<EstimatedBytes> {
+                let counted = publication.layers.iter().filter(|layer| layer.findings.of_links.closest.is_none());
+                let sums = counted.filter_map(|layer| Some(layer.fine.as_ref()?.unmeasured[level].of(a, b)));
+                sums.reduce(EstimatedBytes::plus)
+            };
+            let [of_a, of_b] = [unmeasured(a, b), unmeasured(b, a)];
+            let estimated = |unmeasured: Option<EstimatedBytes>, a: usize, b: usize| {
+                Some((shared(cell(a, b)) + unmeasured?.bytes).min(sums.bytes_total[a]))
+            };
             let template = |cell| covered(|layer, level| &layer.findings.of_links.covered[level].template_bytes, cell);
             rows.push(Overlap {
                 level: name.into(),
@@ -75,6 +85,10 @@ pub(super) fn overlap(
                 shared_once_bytes_b: once(cell(b, a)),
                 template_bytes_a: template(cell(a, b)),
                 template_bytes_b: template(cell(b, a)),
+                estimated_bytes_a: estimated(of_a, a, b),
+                estimated_bytes_b: estimated(of_b, b, a),
+                estimate_error_bytes_a: of_a.map(|of_a| of_a.error_bytes),
+                estimate_error_bytes_b: of_b.map(|of_b| of_b.error_bytes),
                 bytes_total_a: sums.bytes_total[a],
                 bytes_total_b: sums.bytes_total[b],
             });

@@ -4,7 +4,7 @@ use super::{Audit, Direction, Overlap, Side};
 use cognate_result::report::{ControlRow, MissingRow};
 
 use crate::human::{bytes as size, count as number};
-use crate::overlap::least_share;
+use crate::overlap::{estimated_share, least_share};
 
 /// The sentences on an audit.
 pub(super) fn of(audit: &Audit, controls: &[ControlRow]) -> Vec<String> {
@@ -110,10 +110,11 @@ fn direction(audit: &Audit, side: &Direction) -> [String; 2] {
     };
     [
         format!(
-            "{} of the bytes of {of} are also at {at} ({} of {}, every copy counted{templates}).",
+            "{} of the bytes of {of} are also at {at} ({} of {}, every copy counted{templates}){}.",
             least_share("At least", side.shared_bytes, side.bytes_total),
             size(side.shared_bytes),
             size(side.bytes_total),
+            estimated_share(side.shared_bytes, side.estimated_bytes, side.estimate_error_bytes, side.bytes_total),
         ),
         format!(
             "{} of the {} documents of {of} are identical or similar to documents of {at}.",

@@ -248,11 +248,12 @@ fn cell(common: &InCommon, out: &mut impl Write) -> crate::Result<()> {
     let share = common.share();
     writeln!(
         out,
-        "<td class=\"share\" style=\"--s:{}\"><b>{}</b><br>{} of {}<br><span class=\"soft\">{} of {} documents</span></td>",
+        "<td class=\"share\" style=\"--s:{}\"><b>{}</b><br>{} of {}{}<br><span class=\"soft\">{} of {} documents</span></td>",
         share.to_f64() * 100.0,
         percent(share),
         bytes(common.bytes),
         bytes(common.bytes_total),
+        common.estimated_share(),
         count(common.documents),
         count(common.documents_total),
     )?;

@@ -170,9 +170,9 @@ impl Page<'_> {
             self.row(&cells, &kinds)?;
         }
         self.next += 1;
-        self.headings(&["Of", "also at", "Documents", "of", "Bytes", "of", "Template bytes"], 2..)?;
+        self.headings(&["Of", "also at", "Documents", "of", "Bytes", "by samples", "±", "of", "Template bytes"], 2..)?;
         let mut kinds = vec![Kind::Text; 2];
-        kinds.resize(7, Kind::Count);
+        kinds.resize(9, Kind::Count);
         for from in &table.names {
             for to in &table.names {
                 let Some(common) = table.of_at(from, to) else { continue };
@@ -182,6 +182,8 @@ impl Page<'_> {
                     common.documents.into(),
                     common.documents_total.into(),
                     common.bytes.into(),
+                    common.estimated_bytes.into(),
+                    common.estimate_error_bytes.into(),
                     common.bytes_total.into(),
                     common.template_bytes.into(),
                 ];

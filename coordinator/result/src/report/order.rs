@@ -200,6 +200,8 @@ fn turn(row: &mut OverlapSection) {
     swap(&mut row.contents_a, &mut row.contents_b);
     swap(&mut row.documents_a, &mut row.documents_b);
     swap(&mut row.documents_total_a, &mut row.documents_total_b);
+    swap(&mut row.estimate_error_bytes_a, &mut row.estimate_error_bytes_b);
+    swap(&mut row.estimated_bytes_a, &mut row.estimated_bytes_b);
     swap(&mut row.shared_bytes_a, &mut row.shared_bytes_b);
     swap(&mut row.shared_once_bytes_a, &mut row.shared_once_bytes_b);
     swap(&mut row.template_bytes_a, &mut row.template_bytes_b);

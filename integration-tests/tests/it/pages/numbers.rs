@@ -269,7 +269,7 @@ fn check_workbook(sheets: &Value, numbers: &Numbers) {
             assert_eq!(whole(&coverage[8 + place]), numbers.status(site, status).to_string(), "{coverage:?}");
         }
         let (share, documents, total) = numbers.overlap(site);
-        let overlap = row("Summary", &|row| row[0] == site && row.len() == 7);
+        let overlap = row("Summary", &|row| row[0] == site && row.len() == 9);
         assert_eq!([&overlap[2], &overlap[3]].map(whole), [documents, total].map(|count| count.to_string()));
         let shares = row("Summary", &|row| row[0] == site && row.len() < 4);
         let shown: Vec<String> = shares[1..].iter().filter(|cell| cell.is_number()).map(thousandths).collect();

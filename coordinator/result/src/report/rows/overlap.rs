@@ -134,6 +134,19 @@ pub struct OverlapSection {
     pub documents_total_a: u64,
     /// Documents of the second.
     pub documents_total_b: u64,
+    /// How far from the truth `estimated_bytes_a` may be either way.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub estimate_error_bytes_a: Option<u64>,
+    /// And the other way.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub estimate_error_bytes_b: Option<u64>,
+    /// An estimate of the bytes of the first that are also at the second: those that were measured, and what window samples show besides.
+    /// Nothing if no pair was measured by fine chunks.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub estimated_bytes_a: Option<u64>,
+    /// And the other way.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub estimated_bytes_b: Option<u64>,
     /// `site` or `party`.
     pub level: String,
     /// Bytes of the first's chunks that occur at the second, every copy counted.

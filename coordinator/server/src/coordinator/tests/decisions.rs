@@ -14,6 +14,10 @@ use cognate_result::report::{DocumentFilter, DocumentSection};
 const PATHS: [&str; 8] = ["a/1", "a/2", "a/3", "b/1", "b/2", "c", "d/x", "e"];
 const SITES: [&str; 3] = ["a", "b", "c"];
 
+/// Random trees, unless the environment variable [`TREES_VARIABLE`] has another number.
+const TREES: u64 = 120;
+const TREES_VARIABLE: &str = "COGNATE_RANDOM_TREES";
+
 /// The chunks of a document under each view.
 type Views = [Option<Vec<u8>>; 2];
 /// The documents of each site by their paths.
@@ -158,7 +162,8 @@ fn check_sums(report: &Report, documents: &[DocumentSection], trees: &Trees) {
 
 #[tokio::test]
 async fn what_is_elsewhere_follows_the_definition_over_all_views() {
-    for seed in 0..120 {
+    let count = std::env::var(TREES_VARIABLE).map_or(TREES, |count| count.parse().unwrap());
+    for seed in 0..count {
         let trees = Dice(seed).trees();
         let folder = tempfile::tempdir().unwrap();
         check(&scanned(&folder, &trees).await, &trees);
