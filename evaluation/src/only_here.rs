@@ -26,7 +26,7 @@ use crate::findings::{Findings, Table};
 use crate::machine::{Memory, Stopwatch};
 use crate::only_here::comparison::compare;
 use crate::only_here::judged::LINKED_SHARE;
-use crate::only_here::partners::{Partner, partners};
+use crate::only_here::partners::{DOCUMENT_BYTES_MIN, Partner, partners};
 use crate::only_here::sites::Sites;
 use crate::only_here::window_sample::Samples;
 use crate::setting::Setting;
@@ -111,7 +111,8 @@ fn window_samples(sites: &Sites, partners: &[Vec<Option<Partner>>], samples: &[S
         window_sample::add_rows(&mut table, name, &common, costs);
     };
     add("all that share half", Some(costs), &|_, _| true);
-    add("documents of 1 to 2 kB", None, &|bytes, _| bytes < 2000);
+    add("documents of 200 bytes to 1 kB", None, &|bytes, _| bytes < DOCUMENT_BYTES_MIN);
+    add("documents of 1 to 2 kB", None, &|bytes, _| (DOCUMENT_BYTES_MIN..2000).contains(&bytes));
     add("documents of 2 to 4 kB", None, &|bytes, _| (2000..4000).contains(&bytes));
     add("documents of 4 to 16 kB", None, &|bytes, _| (4000..16_000).contains(&bytes));
     add("documents of 16 kB and more", None, &|bytes, _| bytes >= 16_000);

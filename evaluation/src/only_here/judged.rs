@@ -6,7 +6,7 @@ use crate::error::Error;
 use crate::in_common::measure::{Measurer, ways};
 use crate::only_here::comparison::{DocumentRow, Place, Report};
 use crate::only_here::content::Content;
-use crate::only_here::partners::{DOCUMENT_BYTES_MIN, Partner};
+use crate::only_here::partners::{DOCUMENT_BYTES_MIN, Partner, SMALL_BYTES_MIN};
 use crate::only_here::shared::ContentWindows;
 use crate::only_here::sites::Sites;
 use crate::setting::Setting;
@@ -31,6 +31,30 @@ pub(super) struct SiteJudgement {
     pub(super) not_reported: usize,
     /// Of those that are only here by the report, those that truly share half with one document at another site.
     pub(super) missed: Vec<MissedDocument>,
+    pub(super) small: SmallDocuments,
+}
+
+/// The documents of a site between [`SMALL_BYTES_MIN`] and [`DOCUMENT_BYTES_MIN`].
+#[derive(Default)]
+pub(super) struct SmallDocuments {
+    pub(super) documents: usize,
+    pub(super) undecided: usize,
+    pub(super) only_here: usize,
+    /// Of these, those that truly share half, and four fifths, with one document at another site.
+    pub(super) missed: [usize; 2],
+}
+
+impl SmallDocuments {
+    fn add(&mut self, row: &DocumentRow, partner: Option<Partner>) {
+        self.documents += 1;
+        self.undecided += usize::from(row.is_undecided());
+        if row.is_only_here() {
+            self.only_here += 1;
+            for (missed, least) in self.missed.iter_mut().zip([LINKED_SHARE, FOUR_FIFTHS]) {
+                *missed += usize::from(partner.is_some_and(|partner| partner.share >= least));
+            }
+        }
+    }
 }
 
 impl SiteJudgement {
@@ -92,21 +116,26 @@ pub(super) fn only_here(
         let mut counts = SiteJudgement { site: site.name.clone(), ..SiteJudgement::default() };
         for document in &site.documents {
             let content = &sites.contents[document.content];
-            if content.counted_bytes() < DOCUMENT_BYTES_MIN {
+            if content.counted_bytes() < SMALL_BYTES_MIN {
                 continue;
             }
-            counts.documents += 1;
+            let is_small = content.counted_bytes() < DOCUMENT_BYTES_MIN;
+            counts.documents += usize::from(!is_small);
             let place = Place { site: site.name.clone(), path: document.path.clone() };
             let Some(row) = rows.get(&place) else {
-                counts.not_reported += 1;
+                counts.not_reported += usize::from(!is_small);
                 continue;
             };
-            counts.undecided += usize::from(row.is_undecided());
             // A copy elsewhere is missed as well.
             let copy = sites
                 .is_elsewhere(document.content, number)
                 .then_some(Partner { content: document.content, share: 1.0 });
             let partner = copy.or(partners[number][document.content]).filter(|partner| partner.share >= LINKED_SHARE);
+            if is_small {
+                counts.small.add(row, partner);
+                continue;
+            }
+            counts.undecided += usize::from(row.is_undecided());
             if row.has_standard_text() {
                 let has_four_fifths = partner.is_some_and(|partner| partner.share >= FOUR_FIFTHS);
                 counts.standard_text[0] += 1;

@@ -10,8 +10,10 @@ use crate::only_here::sites::Sites;
 use crate::setting::Setting;
 use crate::threads::each;
 
-/// Smaller documents are left out.
+/// Documents below it are counted apart.
 pub(super) const DOCUMENT_BYTES_MIN: usize = 1000;
+/// Smaller documents are left out: the sample has few of their windows.
+pub(super) const SMALL_BYTES_MIN: usize = 200;
 /// The shares that are decided: whether a content elsewhere has as much of a content.
 const DECIDED: [f64; 2] = [0.5, 0.8];
 /// What the sample does not show is a smaller share than this, for all but a few pairs.
@@ -38,7 +40,7 @@ pub(super) fn partners(setting: &Setting<'_>, sites: &Sites, site: usize) -> Res
     let elsewhere = sites.contents.iter().enumerate().filter(|(number, _)| sites.is_elsewhere(*number, site));
     let lists = PostingLists::of(elsewhere);
     let is_asked = |number: &usize| {
-        sites.holders[*number] == 1 << site && sites.contents[*number].counted_bytes() >= DOCUMENT_BYTES_MIN
+        sites.holders[*number] == 1 << site && sites.contents[*number].counted_bytes() >= SMALL_BYTES_MIN
     };
     let asked: Vec<usize> = (0..sites.contents.len()).filter(is_asked).collect();
     let batches: Vec<&[usize]> = asked.chunks(BATCH).collect();

@@ -83,6 +83,7 @@ pub(super) fn findings(setting: &Setting<'_>, found: &Judgement<'_>) -> Findings
     add_aims(&mut findings, found);
     findings.tables.extend(found.samples.iter().cloned());
     findings.tables.push(sites_table(&found.sites));
+    findings.tables.push(small_table(&found.sites));
     findings.tables.push(reasons_table(&found.sites));
     findings.tables.push(missed_table(&found.sites));
     findings.tables.push(links_table(&found.links));
@@ -171,6 +172,20 @@ fn sites_table(sites: &[SiteJudgement]) -> Table {
             site.undecided.into(),
             site.not_reported.into(),
         ]);
+    }
+    table
+}
+
+fn small_table(sites: &[SiteJudgement]) -> Table {
+    let mut table = Table::new(
+        "only-here-small",
+        "Documents of 200 bytes to 1 kB",
+        &["site", "documents", "only here", "truly half or more", "truly 80 % or more", "not decided"],
+    );
+    for SiteJudgement { site, small, .. } in sites {
+        let [half, four_fifths] = small.missed;
+        let counts = [small.documents, small.only_here, half, four_fifths, small.undecided];
+        table.row([site.as_str().into()].into_iter().chain(counts.map(Cell::from)));
     }
     table
 }

@@ -93,7 +93,7 @@ fn partners_are_those_of_brute_force_over_random_trees() {
                 let expected = crate::statistics::share(best, content.counted_bytes());
                 let share = partners[document.content].map_or(0.0, |partner| partner.share);
                 assert!(share <= expected + 1e-9, "seed {seed}, {}: {share} {expected}", document.path);
-                if content.counted_bytes() >= partners::DOCUMENT_BYTES_MIN && expected >= 0.5 {
+                if content.counted_bytes() >= partners::SMALL_BYTES_MIN && expected >= 0.5 {
                     // The sample may not show a few bytes.
                     assert!(share > expected - 0.1, "seed {seed}, {}: {share} {expected}", document.path);
                     found += 1;

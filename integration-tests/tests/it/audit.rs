@@ -1,11 +1,13 @@
 //! The auditor's report: what is said of related and of unrelated sides, what was planted, and who signed it.
 
+mod three_parties;
+
 use std::collections::BTreeMap;
 use std::os::unix::fs::PermissionsExt as _;
 use std::path::PathBuf;
 
 use cognate_integration_tests::dice::text;
-use cognate_integration_tests::{Federation, Files};
+use cognate_integration_tests::{Dice, Federation, Files};
 use serde_json::Value;
 
 /// Two companies: documents of their own, a few in common (one of them twice at the first), and a control at each.
