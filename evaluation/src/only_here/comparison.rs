@@ -26,7 +26,6 @@ pub(super) struct Report {
     pub(super) documents: Vec<DocumentRow>,
     pub(super) links: Vec<Link>,
     pub(super) overlaps: Vec<Overlap>,
-    pub(super) sites: Vec<SiteRow>,
     /// Pairs that were measured by fine chunks, and pairs that were left out.
     pub(super) fine: Fine,
     pub(super) seconds: f64,
@@ -42,7 +41,6 @@ enum Line {
         #[serde(default)]
         fine: Fine,
     },
-    Site(SiteRow),
     Overlap(Overlap),
     Document(DocumentRow),
     Cluster(Cluster),
@@ -59,32 +57,14 @@ pub(super) struct Fine {
     pub(super) omitted_pairs: u64,
 }
 
-/// The bytes of a site.
-#[derive(Deserialize, Debug)]
-pub(super) struct SiteRow {
-    pub(super) site: String,
-    bytes: u64,
-    #[serde(default)]
-    text_bytes: u64,
-    #[serde(default)]
-    text_file_bytes: u64,
-}
-
-impl SiteRow {
-    /// The bytes of the documents that are compared by their text, or of the others.
-    pub(super) fn bytes(&self, by_text: bool) -> u64 {
-        if by_text { self.text_bytes } else { self.bytes - self.text_file_bytes }
-    }
-}
-
 /// What two sites have in common.
 #[derive(Deserialize, Debug)]
 pub(super) struct Overlap {
     pub(super) level: String,
-    #[serde(default)]
-    view: Option<String>,
-    pub(super) a: String,
-    pub(super) b: String,
+    a: String,
+    b: String,
+    bytes_total_a: u64,
+    bytes_total_b: u64,
     shared_bytes_a: u64,
     shared_bytes_b: u64,
     #[serde(default)]
@@ -101,6 +81,8 @@ pub(super) struct Overlap {
 pub(super) struct InCommon<'r> {
     pub(super) of: &'r str,
     pub(super) at: &'r str,
+    /// All bytes that were compared.
+    pub(super) bytes: u64,
     /// What was measured.
     pub(super) measured_bytes: u64,
     /// With what samples show besides.
@@ -117,6 +99,7 @@ impl Overlap {
             InCommon {
                 of: a,
                 at: b,
+                bytes: self.bytes_total_a,
                 measured_bytes: self.shared_bytes_a,
                 estimated_bytes: self.estimated_bytes_a.max(self.shared_bytes_a),
                 error_bytes: self.estimate_error_bytes_a,
@@ -124,16 +107,12 @@ impl Overlap {
             InCommon {
                 of: b,
                 at: a,
+                bytes: self.bytes_total_b,
                 measured_bytes: self.shared_bytes_b,
                 estimated_bytes: self.estimated_bytes_b.max(self.shared_bytes_b),
                 error_bytes: self.estimate_error_bytes_b,
             },
         ]
-    }
-
-    /// True for what is compared by its text.
-    pub(super) fn by_text(&self) -> bool {
-        self.view.as_ref().is_some_and(|view| view != "raw")
     }
 }
 
@@ -253,7 +232,6 @@ impl Report {
     pub(super) fn add(&mut self, line: &str) -> Result<(), Error> {
         match serde_json::from_str(line).map_err(|error| Error::Method(format!("a line of the report: {error}")))? {
             Line::Scan { fine } => self.fine = fine,
-            Line::Site(row) => self.sites.push(row),
             Line::Overlap(row) => self.overlaps.push(row),
             Line::Document(row) => {
                 let found = row.partner.as_ref().and_then(|partner| Some((partner.place.clone(), partner.share?)));

@@ -47,23 +47,19 @@ pub(super) fn headlines(setting: &Setting<'_>, sites: &Sites, report: &Report) -
     let mut headlines = Vec::new();
     for row in report.overlaps.iter().filter(|row| row.level == "site") {
         for in_common in row.directions() {
-            let InCommon { of, at, measured_bytes, estimated_bytes, error_bytes } = in_common;
-            let bytes: u64 =
-                report.sites.iter().filter(|site| site.site == of).map(|site| site.bytes(row.by_text())).sum();
+            let InCommon { of, at, bytes, measured_bytes, estimated_bytes, error_bytes } = in_common;
             let (Some(of_number), Some(at_number)) = (number(of), number(at)) else { continue };
             if bytes > 0 {
-                let truth = coverage(setting, sites, [of_number, at_number], row.by_text())?;
-                let what = if row.by_text() { ", by text" } else { "" };
+                let truth = |by_text| coverage(setting, sites, [of_number, at_number], by_text);
+                let (files, texts) = (truth(false)?, truth(true)?);
+                let least = estimated_bytes.saturating_sub(error_bytes).max(measured_bytes);
+                let most = (estimated_bytes + error_bytes).min(bytes);
                 headlines.push(Headline {
-                    what: format!("{of} at {at}{what}"),
+                    what: format!("{of} at {at}"),
                     measured: measured_bytes as f64 / bytes as f64,
                     estimated: estimated_bytes as f64 / bytes as f64,
-                    interval: [
-                        estimated_bytes.saturating_sub(error_bytes).max(measured_bytes),
-                        (estimated_bytes + error_bytes).min(bytes),
-                    ]
-                    .map(|end| end as f64 / bytes as f64),
-                    share: share(truth.covered_bytes, truth.bytes),
+                    interval: [least, most].map(|end| end as f64 / bytes as f64),
+                    share: share(files.covered_bytes + texts.covered_bytes, files.bytes + texts.bytes),
                 });
             }
         }

@@ -197,7 +197,7 @@ fn report_and_sites() -> (tempfile::TempDir, Sites, Report) {
         r#"{"type":"scan","id":"1","fine":{"fine_pairs":7,"coarse_pairs":1,"omitted_pairs":2,"frames":0}}"#,
         r#"{"type":"site","site":"a","bytes":9005,"documents":4}"#,
         r#"{"type":"site","site":"b","bytes":9200,"documents":3}"#,
-        r#"{"type":"overlap","level":"site","a":"a","b":"b","shared_bytes_a":3000,"shared_bytes_b":3000}"#,
+        r#"{"type":"overlap","level":"site","a":"a","b":"b","bytes_total_a":9000,"bytes_total_b":9000,"shared_bytes_a":3000,"shared_bytes_b":3000}"#,
         r#"{"type":"document","site":"a","path":"moved","status":"unique","elsewhere":"no","partner":null}"#,
         r#"{"type":"document","site":"a","path":"alone","status":"near","elsewhere":"no","partner":null}"#,
         r#"{"type":"document","site":"a","path":"small","status":"unique","elsewhere":"no","partner":null}"#,
