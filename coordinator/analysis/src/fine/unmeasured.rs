@@ -37,7 +37,8 @@ pub(crate) struct UnmeasuredBytes {
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct EstimatedBytes {
     pub(crate) bytes: u64,
-    /// How far from the truth it may be either way: two standard errors of what samples show, and half of what is guessed.
+    /// How far from the truth it may be either way: two standard errors of what samples show, half of it, since a window stands for one byte and
+    /// an isolated one for more, and all that is guessed.
     pub(crate) error_bytes: u64,
 }
 
@@ -61,8 +62,9 @@ impl UnmeasuredBytes {
     pub(crate) fn of(&self, a: usize, b: usize) -> EstimatedBytes {
         let cell = a * usize::from(self.label_count) + b;
         let standard_error = u64::try_from(self.variance[cell].isqrt()).unwrap_or(u64::MAX);
-        let error_bytes = standard_error.saturating_mul(2).saturating_add(self.guessed[cell].div_ceil(2));
-        EstimatedBytes { bytes: self.bytes[cell], error_bytes }
+        let (bytes, guessed) = (self.bytes[cell], self.guessed[cell]);
+        let of_kind = guessed + (bytes - guessed).div_ceil(2);
+        EstimatedBytes { bytes, error_bytes: standard_error.saturating_mul(2).saturating_add(of_kind) }
     }
 
     fn cell(&self, a: u16, b: u16) -> usize {
@@ -275,7 +277,7 @@ mod tests {
         };
         let (own, same) = (of(&[0, 1, 2, 3]), of(&[4, 5, 6, 7]));
         assert_eq!([own.bytes, same.bytes], [4 * 256, 4 * 256]);
-        // Two standard errors of four independent ones, and of one that counts four times.
-        assert_eq!([own.error_bytes, same.error_bytes], [2 * 2 * 256, 2 * 4 * 256]);
+        // Two standard errors of four independent ones, and of one that counts four times; and half of all.
+        assert_eq!([own.error_bytes, same.error_bytes], [(2 * 2 + 2) * 256, (2 * 4 + 2) * 256]);
     }
 }

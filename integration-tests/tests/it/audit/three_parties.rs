@@ -40,9 +40,10 @@ fn documents(dice: &mut Dice) -> [Vec<Document>; 3] {
             }
         }
     }
+    let windows = parties.each_ref().map(|documents| documents.iter().map(windows).collect::<Vec<_>>());
     let is_at =
-        |document: &Document| parties.each_ref().map(|others| others.iter().any(|other| are_related(document, other)));
-    let all = parties.each_ref().map(|documents| documents.iter().map(is_at).collect::<Vec<_>>());
+        |own: &HashSet<&[u8]>| windows.each_ref().map(|others| others.iter().any(|other| are_related(own, other)));
+    let all = windows.each_ref().map(|documents| documents.iter().map(is_at).collect::<Vec<[bool; 3]>>());
     for (document, is_at) in parties.iter_mut().flatten().zip(all.into_iter().flatten()) {
         document.is_at = is_at;
     }
