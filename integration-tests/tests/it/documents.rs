@@ -269,7 +269,7 @@ fn the_counts_of_findings_are_those_of_their_pages_and_each_has_a_criterion() {
         }
         pages += 1;
     }
-    assert_eq!(pages, 16, "one page for each experiment");
+    assert_eq!(pages, 17, "one page for each experiment");
     assert_eq!(row("| all |"), sums);
 }
 
