@@ -7,7 +7,6 @@
 
 use super::pair::{Pair, ascending};
 use super::placed::placed_pairs;
-use super::sample::Sampling;
 use super::sampled::SamplePairs;
 use crate::alignment::Alignment;
 use crate::clusters::Links;
@@ -19,6 +18,8 @@ use crate::threads::side_by_side;
 pub(super) struct Candidates {
     /// Ascending, each once.
     pub(super) pairs: Vec<Pair>,
+    /// Pairs that share whole chunks and have nothing left to measure, ascending.
+    pub(super) complete: Vec<Pair>,
     /// Pairs that are left out, because their contents have too many or are too long.
     pub(super) omitted: u64,
     /// Contents without a relative at another place so far that may have one among those left out; ascending.
@@ -36,17 +37,11 @@ impl Candidates {
 }
 
 impl Task<'_> {
-    /// Finds the candidates, and shows the pairs of which a sample is drawn.
-    pub(super) fn fine_candidates(
-        &self,
-        coarse: &Links,
-        alignment: &Alignment,
-        sampling: &mut Sampling<'_>,
-    ) -> Result<Candidates, Error> {
+    /// Finds the candidates.
+    pub(super) fn fine_candidates(&self, coarse: &Links, alignment: &Alignment) -> Result<Candidates, Error> {
         let place = || placed_pairs(self.subject, alignment);
         let (sharing, placed) = side_by_side(self.scan.spec.threads, || self.sharing_pairs(coarse), place);
         let sharing = sharing?;
-        sampling.add_all(&sharing, &placed);
         let known = ascending([&placed[..], &sharing.taken].concat());
         let sampled = self.sampled_pairs(&known)?;
         let has = |list: &[Pair], pair: &Pair| list.binary_search(pair).is_ok();
@@ -58,6 +53,7 @@ impl Task<'_> {
         let pairs = ascending(known.iter().filter(stays).chain(incomplete).copied().collect());
         let cut = sharing.cut.iter().filter(|pair| !has(&pairs, pair)).count() as u64;
         let SamplePairs { crowded, crowded_but_satisfied, .. } = sampled;
-        Ok(Candidates { pairs, omitted: cut + sampled.cut, crowded, crowded_but_satisfied })
+        let omitted = cut + sampled.cut;
+        Ok(Candidates { pairs, complete: sharing.complete, omitted, crowded, crowded_but_satisfied })
     }
 }

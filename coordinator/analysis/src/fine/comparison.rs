@@ -55,8 +55,9 @@ impl Task<'_> {
         round: &FineRound<'_>,
         analysis: &mut Analysis,
     ) -> Result<FineComparison, Error> {
+        let mut candidates = self.fine_candidates(coarse, alignment)?;
         let mut sampling = Sampling::of(self.subject);
-        let mut candidates = self.fine_candidates(coarse, alignment, &mut sampling)?;
+        [&candidates.pairs, &candidates.complete].into_iter().for_each(|pairs| sampling.add_all(pairs));
         let sample = sampling.finish();
         let mut undecided = UndecidedContents::new(self.subject);
         let (asked, roots) = self.ask_for_fine_chunks(coarse, &mut candidates, round, &mut undecided)?;

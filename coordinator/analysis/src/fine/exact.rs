@@ -81,7 +81,8 @@ impl Task<'_> {
             true => placed_pairs(self.subject, &align()?),
             false => Vec::new(),
         };
-        sampling.add_all(&self.sharing_pairs(coarse)?, &placed);
+        let sharing = self.sharing_pairs(coarse)?;
+        [&sharing.taken, &sharing.complete, &placed].into_iter().for_each(|pairs| sampling.add_all(pairs));
         let sample = sampling.finish();
         let spec = &self.scan.spec;
         let count = || self.measures(&sample, &Failures::new(), round);

@@ -1,9 +1,12 @@
 //! The sample of pairs that sites measure exactly, to say how far reported shares are from the truth.
 //!
-//! It is drawn from the links by whole chunks and from the pairs that chunks, names and places propose, linked or not, as far as the bounds of
-//! the candidates take them, so that the error is not that of pairs alone which are easy to find. Both contents of a pair are at one site, in files and not in
+//! Of a comparison by fine chunks it is drawn from the pairs that are measured, and those that whole chunks decide: what is reported of
+//! two documents is a figure of such a pair. Pairs that share chunks and are not measured, such as siblings at home of what has its relative
+//! elsewhere, are in no list; their whole chunks would say how bad figures are that nobody reads. Of a comparison by whole chunks it is
+//! drawn from the pairs that share chunks, and from those that names and places propose, linked or not, so that the error is not that of pairs
+//! alone which are easy to find. Both contents of a pair are at one site, in files and not in
 //! archives, and of [`MEASURE_CONTENT_BYTES_MAX`] at most; no template is in them. A hash of both digests gives the order in
-//! which pairs are taken: equal inputs have equal samples, whatever the order of arrival, and with fine chunks or without.
+//! which pairs are taken: equal inputs have equal samples, whatever the order of arrival.
 
 use std::collections::{BTreeSet, HashMap};
 
@@ -11,7 +14,6 @@ use cognate_fingerprint::SplitMix64;
 use cognate_proto::limits::{MEASURE_BYTES_MAX, MEASURE_CONTENT_BYTES_MAX, MEASURE_PAIRS_MAX};
 
 use super::pair::Pair;
-use super::sharing::Sharing;
 use crate::freeze::FrozenContent;
 use crate::part::Part;
 use crate::subject::Subject;
@@ -64,21 +66,17 @@ impl<'a> Sampling<'a> {
         }
     }
 
-    /// True if pairs at one place are in the population: only a site with two repositories has many that it can measure.
+    /// True if pairs at one place are in the population where whole chunks alone are compared: only a site with two repositories has many that it can measure.
     pub(super) fn takes_places(&self) -> bool {
         self.takes_places
     }
 
-    /// Adds the population: pairs that share chunks, and those that names and places propose, if [`Sampling::takes_places`]. Pairs that
-    /// the bound of the candidates leaves out are not in it: a report counts them, and says that they share at least what it reports.
-    pub(super) fn add_all(&mut self, sharing: &Sharing, placed: &[Pair]) {
-        let at_places = if self.takes_places { placed } else { &[] };
-        for (a, b) in sharing.taken.iter().chain(&sharing.complete).chain(at_places) {
-            self.add(*a, *b);
-        }
+    /// Adds pairs of the population, some of which may be there already.
+    pub(super) fn add_all(&mut self, pairs: &[Pair]) {
+        pairs.iter().for_each(|(a, b)| self.add(*a, *b));
     }
 
-    /// Adds a pair of the population, ascending; it may be there already.
+    /// Adds a pair, ascending.
     fn add(&mut self, a: u32, b: u32) {
         if let Some(site) = self.places.common(a, b) {
             let [of_a, of_b] = [a, b].map(|content| &self.contents[content as usize]);

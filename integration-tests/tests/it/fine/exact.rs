@@ -221,3 +221,26 @@ fn a_site_that_gives_no_fine_chunks_measures_nothing_and_is_named_and_a_rescan_a
         "{expected}"
     );
 }
+
+#[test]
+fn siblings_at_home_that_nobody_measures_say_nothing_of_the_shares_that_are_reported() {
+    let sandbox = Sandbox::new();
+    let mut dice = Dice::new(1117);
+    let [mut a, mut b] = [Files::new(), Files::new()];
+    for number in 0..PAIRS {
+        let [old, new] = versions(&mut dice);
+        // A quarter is in whole chunks that both have: too little for a link, and their samples are nearly the same.
+        let same = old[..old.len() / 4].rfind('\n').unwrap();
+        for (folder, text) in [("old", old.clone()), ("new", format!("{}{}", &old[..same], &new[same..]))] {
+            let longer = format!("{text}{:x}\n", dice.below(1 << 40));
+            a.insert(format!("{folder}/{number}.txt"), text.into_bytes());
+            b.insert(format!("{folder}/{number}.txt"), longer.into_bytes());
+        }
+    }
+    let (a, b) = (sandbox.tree("a", &a), sandbox.tree("b", &b));
+    let report = sandbox.report(&[("a", &a), ("b", &b)], &[]);
+    assert_eq!(report["overlap"][0]["documents_a"], 2 * PAIRS);
+    let expected = expected_error(&report);
+    let is_close = expected["source"] == "public" || expected["p90"].as_f64().unwrap() < 0.05;
+    assert!(is_close, "all that is reported is close to the truth: {expected}");
+}
