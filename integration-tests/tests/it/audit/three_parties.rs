@@ -34,8 +34,8 @@ fn documents(dice: &mut Dice) -> [Vec<Document>; 3] {
             let version = edited(dice, &original);
             let texts = [(dice.below(3) == 0, original.clone()), (dice.below(4) == 0, version)];
             for (variant, (_, text)) in texts.into_iter().enumerate().filter(|(_, (is_there, _))| *is_there) {
-                let kind = ["html", "txt"][usize::try_from(dice.below(2)).unwrap()];
-                let folder = FOLDERS[usize::try_from(dice.below(2)).unwrap()];
+                let kind = ["html", "txt"][dice.below(2)];
+                let folder = FOLDERS[dice.below(2)];
                 party.push(Document { path: format!("{folder}/{number}-{variant}.{kind}"), text, is_at: [false; 3] });
             }
         }
