@@ -180,7 +180,7 @@ struct Cell {
     share: i64,
     documents: u64,
     bytes: u64,
-    /// The share with what samples show besides, after a comma; empty if they show nothing.
+    /// The share with what samples show besides; empty if they show nothing.
     estimated_share: String,
     /// Strength of the colour, 0 to 9.
     strength: i64,
@@ -265,7 +265,7 @@ fn matrix(table: overlap::Matrix) -> Matrix {
             share,
             documents: common.documents,
             bytes: common.bytes,
-            estimated_share: common.estimated_share(),
+            estimated_share: common.estimated_share().trim_start_matches(", ").to_owned(),
             strength: (share + 1110) * 9 / 11_110,
         })
     };
