@@ -140,7 +140,7 @@ struct Direction {
     /// Different ones.
     contents: u64,
     shared_bytes: u64,
-    /// With what samples show besides, and how far from the truth that may be.
+    /// The estimate with what samples show besides, and its expected distance from the truth.
     estimated_bytes: u64,
     estimate_error_bytes: u64,
     shared_once_bytes: u64,

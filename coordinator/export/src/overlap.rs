@@ -21,7 +21,7 @@ pub struct InCommon {
     pub once_bytes: u64,
     /// An estimate of the bytes of the first that are also at the second: those that were measured, and what samples show besides.
     pub estimated_bytes: u64,
-    /// How far from the truth the estimate may be either way.
+    /// The expected distance of the estimate from the truth, either way.
     pub estimate_error_bytes: u64,
     /// All bytes of the first that were compared.
     pub bytes_total: u64,

@@ -33,7 +33,7 @@ record! {
         pub estimated_bytes_a: Option<u64>,
         /// The same of the second.
         pub estimated_bytes_b: Option<u64>,
-        /// How far from the truth `estimated_bytes_a` may be either way.
+        /// The expected distance of `estimated_bytes_a` from the truth, either way.
         pub estimate_error_bytes_a: Option<u64>,
         /// The same of the second.
         pub estimate_error_bytes_b: Option<u64>,

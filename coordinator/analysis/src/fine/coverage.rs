@@ -2,8 +2,8 @@
 //! chunks that do not occur there as a whole. Each byte counts once, whichever candidates share it. Bytes that rows of templates
 //! cover are template bytes, in chunks that occur there as a whole as well.
 //!
-//! Where fine chunks cease to agree, some bytes of the next one are in common as well, and short runs next to a long one are not seen. How
-//! many that are is not known, only that it is [`BYTES_AT_END`] on average.
+//! At each end of a run the two contents have further bytes in common that no fine chunk shows: part of the next one, or a short run beside it.
+//! Their number is not known; it is [`BYTES_AT_END`] on average.
 
 use std::collections::BTreeMap;
 use std::collections::hash_map::Entry;
@@ -76,7 +76,7 @@ struct SharedChunk<'a> {
     parts: &'a [Part],
 }
 
-/// What one thread has covered, at the levels of sites and of parties.
+/// The bytes in common that one thread has found, by sites and by parties.
 struct ThreadCoverage {
     added: Vec<OverlapLevel>,
     at_ends: [UnmeasuredBytes; 2],

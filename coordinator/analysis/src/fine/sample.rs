@@ -2,7 +2,7 @@
 //!
 //! Of a comparison by fine chunks it is drawn from the pairs that are measured, and those that whole chunks decide: what is reported of
 //! two documents is a figure of such a pair. Pairs that share chunks and are not measured, such as siblings at home of what has its relative
-//! elsewhere, are in no list; their whole chunks would say how bad figures are that nobody reads. Of a comparison by whole chunks it is
+//! elsewhere, are in no list, so their error says nothing about the report. Of a comparison by whole chunks it is
 //! drawn from the pairs that share chunks, and from those that names and places propose, linked or not, so that the error is not that of pairs
 //! alone which are easy to find. Both contents of a pair are at one site, in files and not in
 //! archives, and of [`MEASURE_CONTENT_BYTES_MAX`] at most; no template is in them. A hash of both digests gives the order in
@@ -66,7 +66,8 @@ impl<'a> Sampling<'a> {
         }
     }
 
-    /// True if pairs at one place are in the population where whole chunks alone are compared: only a site with two repositories has many that it can measure.
+    /// True if pairs at one place are in the population of a comparison by whole chunks: only a site with two repositories has many that it
+    /// can measure.
     pub(super) fn takes_places(&self) -> bool {
         self.takes_places
     }

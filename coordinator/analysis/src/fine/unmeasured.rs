@@ -1,13 +1,12 @@
-//! What places have in common beyond what was measured: a content may share passages with contents with which it was not paired, and nobody
-//! pairs all with all. Window samples show how much that is.
+//! An estimate of what places have in common beyond what was measured. Not every content is paired with every other, so a content may share
+//! passages with contents with which it was not paired. Window samples show how much that is.
 //!
-//! A window of [`DENSEST_LEVEL`] or above is in the sample of every content that has it, up to two megabytes. So of the values of a content
-//! from this level on, those that some content of another place has, and none with which the content was measured there, stand for what is in
-//! common besides: each for as many bytes as windows are to a value. Passages hardly longer than a window count with less than their length,
-//! since a passage of n bytes has n - 31 windows.
+//! A window of [`DENSEST_LEVEL`] or above is in the sample of every content that has it, up to two megabytes. A value of a content from this
+//! level on is *unmeasured* at another place if some content there has it, and no content there does with which the first was measured. It
+//! stands for as many bytes as there are windows for each value. Short passages count with less than their length: n bytes have n - 31 windows.
 //!
-//! Which windows are sampled is chance, once for all their occurrences. So the variance of the sum is about the sum over values of the square
-//! of all the bytes for which one stands (a Poisson sample of values; Horvitz and Thompson, JASA 1952).
+//! Chance decides once for all occurrences of a window whether it is sampled. So the variance of the sum is about the sum, over the values, of
+//! the squares of the bytes that each adds (a Poisson sample of values; Horvitz and Thompson, JASA 1952).
 
 use cognate_fingerprint::{sample_bytes_per_value, sample_level};
 use cognate_similarity::Level;
@@ -37,8 +36,8 @@ pub(crate) struct UnmeasuredBytes {
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct EstimatedBytes {
     pub(crate) bytes: u64,
-    /// How far from the truth it may be either way: two standard errors of what samples show, half of it, since a window stands for one byte and
-    /// an isolated one for more, and all that is guessed.
+    /// The distance to the truth that is to be expected, either way. It has two standard errors of what samples show; half of what they show,
+    /// since an isolated window is more than a byte in common; and all that is guessed.
     pub(crate) error_bytes: u64,
 }
 
@@ -71,7 +70,7 @@ impl UnmeasuredBytes {
         usize::from(a) * usize::from(self.label_count) + usize::from(b)
     }
 
-    /// Adds bytes for which one value of samples stands.
+    /// Adds the bytes that one value adds, of all contents that have it.
     fn add_sampled(&mut self, a: u16, b: u16, bytes: u64) {
         let cell = self.cell(a, b);
         self.bytes[cell] += bytes;
@@ -150,7 +149,7 @@ fn holders_of_part(subject: &Subject<'_>, part: u64, parts: u64) -> Vec<(u64, u3
     holders
 }
 
-/// Adds what one value stands for in all contents that have it.
+/// Adds the bytes of one value, of all contents that have it.
 fn add_value(subject: &Subject<'_>, partners: &Partners, same: Holders<'_>, level: &Level, sums: &mut UnmeasuredBytes) {
     let labels = |content: u32| subject.roots_of(content).map(|root| level.labels[usize::from(root)]);
     let mut everywhere: Vec<u16> = same.iter().flat_map(|(_, content)| labels(*content)).collect();
@@ -162,11 +161,15 @@ fn add_value(subject: &Subject<'_>, partners: &Partners, same: Holders<'_>, leve
     let mut cells: Vec<(u16, u16, u64)> = Vec::new();
     for (_, content) in same {
         let has_value = |other: &u32| same.binary_search_by_key(other, |(_, content)| *content).is_ok();
+        let mut own: Vec<u16> = labels(*content).collect();
+        own.sort_unstable();
         let mut known: Vec<u16> = partners.of_content(*content).filter(has_value).flat_map(labels).collect();
-        known.extend(labels(*content));
+        known.extend(&own);
+        known.sort_unstable();
+        known.dedup();
         let bytes = sample_bytes_per_value(subject.frozen.samples.lowest_level(*content).max(DENSEST_LEVEL));
-        for other in everywhere.iter().filter(|label| !known.contains(label)) {
-            cells.extend(labels(*content).map(|own| (own, *other, bytes)));
+        for other in everywhere.iter().filter(|label| known.binary_search(label).is_err()) {
+            cells.extend(own.chunk_by(|a, b| a == b).map(|copies| (copies[0], *other, bytes * copies.len() as u64)));
         }
     }
     cells.sort_unstable();

@@ -134,7 +134,7 @@ pub struct OverlapSection {
     pub documents_total_a: u64,
     /// Documents of the second.
     pub documents_total_b: u64,
-    /// How far from the truth `estimated_bytes_a` may be either way.
+    /// The expected distance of `estimated_bytes_a` from the truth, either way.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub estimate_error_bytes_a: Option<u64>,
     /// And the other way.
