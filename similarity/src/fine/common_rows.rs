@@ -9,7 +9,7 @@ use std::sync::OnceLock;
 
 use cognate_fingerprint::FineChunk;
 
-use super::{FINE_BITS, ROW, ROW_MASK};
+use super::{FINE_BITS, ROW};
 use crate::present::{Present, bits_for, hash, highest};
 
 /// Bits for each row of a content, as a power of two: those of a large one still fit a near cache.
@@ -52,15 +52,21 @@ impl RowHash {
 /// process alone can be compared: a site may send any rows, so the hash depends on a number that nobody knows beforehand, and no
 /// result depends on the hash.
 pub fn hash_rows(fine: &[FineChunk], rows: &mut Vec<RowHash>) {
+    hash_rows_of(ROW, fine, rows);
+}
+
+/// The same for rows of another number of fine chunks.
+pub(super) fn hash_rows_of(row_length: usize, fine: &[FineChunk], rows: &mut Vec<RowHash>) {
     static MULTIPLIER: OnceLock<u64> = OnceLock::new();
     let multiplier = *MULTIPLIER.get_or_init(|| RandomState::new().hash_one(0_u8) | 1);
     let code = |fine: &FineChunk| u64::from(fine.tag) << 4 | u64::from(fine.length_bytes.wrapping_sub(1) & 0xf);
     let end = rows.len() + fine.len();
-    let (before, rest) = fine.split_at(fine.len().min(ROW - 1));
+    let mask = u64::MAX >> (u64::BITS as usize - FINE_BITS as usize * row_length);
+    let (before, rest) = fine.split_at(fine.len().min(row_length - 1));
     let mut row = before.iter().fold(0, |row, fine| row << FINE_BITS | code(fine));
     rows.extend(rest.iter().map(|fine| {
         row = row << FINE_BITS | code(fine);
-        let highest = u32::try_from(hash(row & ROW_MASK, multiplier) >> 32).expect("32 bits are left");
+        let highest = u32::try_from(hash(row & mask, multiplier) >> 32).expect("32 bits are left");
         // Two rows may have one hash, but no row has that of none.
         RowHash(highest.max(1))
     }));

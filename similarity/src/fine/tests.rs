@@ -84,7 +84,11 @@ proptest! {
             measure.begin();
             a.iter().for_each(|chunk| measure.add(0, &of_numbers(chunk), &[]));
             b.iter().for_each(|chunk| measure.add(1, &of_numbers(chunk), &[]));
-            prop_assert_eq!(measure.shared_bytes().all, counted_bytes(&a, &b).min(counted_bytes(&b, &a)));
+            for (found, row) in [(measure.shared_bytes(), 3), (measure.shared_bytes_closely(), 2)] {
+                let of_each = [counted_bytes(&a, &b, row), counted_bytes(&b, &a, row)];
+                let all = of_each[0].min(of_each[1]);
+                prop_assert_eq!((found.all, found.of_each), (all, if all > 0 { of_each } else { [0; 2] }));
+            }
         }
     }
 }
@@ -97,8 +101,8 @@ fn length(number: u8) -> u64 {
     4 + u64::from(number % 12)
 }
 
-/// What counts of a towards b by the definition, with every list of fine chunks ended by none.
-fn counted_bytes(a: &[Vec<u8>], b: &[Vec<u8>]) -> u64 {
+/// What counts of a towards b by the definition, with every list of fine chunks ended by none. A row has two or three fine chunks.
+fn counted_bytes(a: &[Vec<u8>], b: &[Vec<u8>], row: usize) -> u64 {
     let listed = |chunks: &[Vec<u8>]| -> Vec<Option<u8>> {
         chunks.iter().flat_map(|chunk| chunk.iter().copied().map(Some).chain([None])).collect()
     };
@@ -107,9 +111,9 @@ fn counted_bytes(a: &[Vec<u8>], b: &[Vec<u8>]) -> u64 {
     let agree = |x: usize, y: usize| a[x..].iter().zip(&b[y..]).take_while(|(x, y)| x == y && x.is_some()).count();
     let (mut counted, mut place) = (vec![0; a.len()], 0);
     while place < a.len() {
-        let partners = (0..b.len()).filter(|partner| agree(place, *partner) >= 3).take(8);
+        let partners = (0..b.len()).filter(|partner| agree(place, *partner) >= row).take(8);
         // The first of the longest, as far as 64 rows show.
-        let longest = partners.min_by_key(|partner| std::cmp::Reverse(agree(place, *partner).min(66)));
+        let longest = partners.min_by_key(|partner| std::cmp::Reverse(agree(place, *partner).min(63 + row)));
         let Some(partner) = longest else {
             place += 1;
             continue;
@@ -191,6 +195,18 @@ fn bytes_in_common_are_counted_by_the_part_that_has_them() {
     let found = measure.shared_bytes();
     // The run is one, of 54 bytes, though its own text alone has fewer than count.
     assert_eq!((found.all, found.outside_templates, found.outside_frames), (54, 42, 14));
+}
+
+#[test]
+fn a_close_look_counts_runs_of_two_fine_chunks() {
+    let mut measure = FineMeasure::default();
+    measure.begin();
+    // 0 ends like 2, and 19 begins like 43.
+    [[0, 11, 11, 19], [2, 11, 11, 43]]
+        .iter()
+        .enumerate()
+        .for_each(|(side, chunk)| measure.add(side, &of_numbers(chunk), &[]));
+    assert_eq!((measure.shared_bytes().all, measure.shared_bytes_closely().all), (0, 3 + 15 + 15 + 10));
 }
 
 #[test]

@@ -5,7 +5,9 @@ use std::ops::Range;
 use std::path::Path;
 
 use cognate_fingerprint::{Feature, FineChunk, Tag};
-use cognate_similarity::fine::{ByChunks, ChunkCount, FineMeasure, Part, RowHash, SharedBytes, hash_rows};
+use cognate_similarity::fine::{
+    ByChunks, CLOSE_LOOK_TIMES, ChunkCount, FineMeasure, Part, RowHash, SharedBytes, hash_rows,
+};
 use cognate_similarity::{
     Binding, ContentIndex, Error as EngineError, Link, LinkFile, LinkWriter, OmittedLinks, Thresholds,
 };
@@ -30,7 +32,7 @@ const LOOSE_LINKS_SPACE: u64 = 8;
 /// Fine chunks that a thread holds at most.
 const CACHE_FINE_CHUNKS_MAX: usize = 1 << 20;
 
-/// Of what fine chunks show, one part in so many may be in common beyond it: pairs that truly share 50 to 62 % were measured at 42 to 50.
+/// Of what a close look shows, one part in so many may be in common beyond it (`docs/decisions/0064-close-look.md`).
 const UNSEEN_SHARE: u64 = 4;
 
 /// A pair that was measured.
@@ -59,13 +61,6 @@ impl MeasuredPair {
 
     pub(super) fn shared_bytes(&self) -> u64 {
         self.shared.outside_templates
-    }
-
-    /// The most bytes that may be in common: short runs are seen as shorter than they are, or not at all, and what one content has once and the
-    /// other twice is half of what the other has.
-    fn shared_bytes_max(&self) -> u64 {
-        let SharedBytes { all, outside_templates, greater, .. } = self.shared;
-        (outside_templates + outside_templates / UNSEEN_SHARE).max(greater.saturating_sub(all - outside_templates))
     }
 
     /// The link of the bytes that the pair has in common outside of templates.
@@ -148,7 +143,7 @@ impl Task<'_> {
             links_bytes_max: spec.memory_budget_bytes * LOOSE_LINKS_SPACE / spec.threads.get() as u64,
         };
         let found = self.each_pair(pairs, PairMeter::default, &|found: &mut PairMeter, pair, of_a, of_b| {
-            let measured = found.measure(pair, of_a, of_b, with)?;
+            let measured = found.measure(self, pair, [of_a, of_b], with)?;
             let shares_fine = measured.shared.all > measured.coarse.all;
             if shares_fine {
                 found.cover(pair, self.subject);
@@ -221,10 +216,25 @@ impl Task<'_> {
         measured.iter().filter(|pair| self.is_close(pair)).map(MeasuredPair::contents).collect()
     }
 
-    /// True if a pair is no link, and would be one with the most that it may share.
+    /// True if a pair is no link, and would be one with the most that it may share, or one of the two has enough of the other: what it has twice
+    /// and the other once is shared once.
     fn is_close(&self, pair: &MeasuredPair) -> bool {
-        let smaller = self.weight(pair.a).min(self.weight(pair.b));
-        !self.is_link(pair.shared_bytes(), smaller) && self.is_link(pair.shared_bytes_max(), smaller)
+        let SharedBytes { all, outside_templates, of_each, .. } = pair.shared;
+        let weights = [pair.a, pair.b].map(|content| self.weight(content));
+        let smaller = weights[0].min(weights[1]);
+        let most = |bytes: u64| bytes + bytes / UNSEEN_SHARE;
+        let min_containment = self.scan.spec.layers[self.layer].thresholds.min_containment;
+        let mut own = of_each.iter().map(|bytes| most(bytes.saturating_sub(all - outside_templates))).zip(weights);
+        !self.is_link(pair.shared_bytes(), smaller)
+            && (self.is_link(most(pair.shared_bytes()), smaller)
+                || own.any(|(bytes, weight)| min_containment.is_reached_by(bytes, weight)))
+    }
+
+    /// True if a pair is no link by its fine chunks, and not far from one.
+    fn needs_close_look(&self, pair: &MeasuredPair, of_contents: &[PartBytes]) -> bool {
+        let smaller = self.own_bytes(pair.a, of_contents).min(self.own_bytes(pair.b, of_contents));
+        let is_link = |times: u64| self.is_link(times.saturating_mul(pair.shared_bytes()), smaller);
+        !is_link(1) && is_link(CLOSE_LOOK_TIMES)
     }
 
     /// Links of which the frames are known now. Those that were not `kept` are measured again.
@@ -242,7 +252,7 @@ impl Task<'_> {
             }
         }
         let again = self.each_pair(&others, PairMeter::default, &|found: &mut PairMeter, pair, of_a, of_b| {
-            let measured = found.measure(pair, of_a, of_b, with)?;
+            let measured = found.measure(self, pair, [of_a, of_b], with)?;
             found.pairs.push(measured);
             Ok(())
         })?;
@@ -342,28 +352,34 @@ impl Task<'_> {
 }
 
 impl PairMeter {
-    /// Measures a pair by the chunks that both have, and by the fine chunks of the others.
+    /// Measures a pair by the chunks that both have, and by the fine chunks of the others; closely, if it is not far from a link.
     fn measure(
         &mut self,
+        task: &Task<'_>,
         pair: Pair,
-        of_a: &[Feature],
-        of_b: &[Feature],
+        features: [&[Feature]; 2],
         with: Measuring<'_>,
     ) -> Result<MeasuredPair, Error> {
+        let ((a, b), [of_a, of_b]) = (pair, features);
         let ByChunks { shared_bytes, common, left } = compared(of_a, of_b);
         let coarse = with.parts.of_common(shared_bytes, &common);
         self.common = common;
-        let (mut complete, mut fine) = (true, SharedBytes::default());
-        if left.iter().all(|left| !left.is_empty()) {
-            self.measure.begin();
-            self.added.iter_mut().for_each(Vec::clear);
-            self.read(left.iter().flatten().map(|chunk| chunk.tag), with)?;
-            for (side, left) in left.iter().enumerate() {
-                complete &= self.add(side, left);
-            }
-            fine = self.measure.shared_bytes();
+        let mut measured = MeasuredPair { a, b, coarse, shared: coarse, complete: true };
+        // If nothing is left of one of the two, they have nothing more in common.
+        if left.iter().any(Vec::is_empty) {
+            return Ok(measured);
         }
-        Ok(MeasuredPair { a: pair.0, b: pair.1, coarse, shared: coarse.plus(fine), complete })
+        self.measure.begin();
+        self.added.iter_mut().for_each(Vec::clear);
+        self.read(left.iter().flatten().map(|chunk| chunk.tag), with)?;
+        for (side, left) in left.iter().enumerate() {
+            measured.complete &= self.add(side, left);
+        }
+        measured.shared = coarse.plus(self.measure.shared_bytes());
+        if task.needs_close_look(&measured, with.of_contents) {
+            measured.shared = coarse.plus(self.measure.shared_bytes_closely());
+        }
+        Ok(measured)
     }
 
     /// A measured pair whose frames are known now.

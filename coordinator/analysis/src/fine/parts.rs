@@ -106,7 +106,7 @@ impl Parts {
         }
         let outside_templates = all.saturating_sub(sum.template);
         let outside_frames = outside_templates.saturating_sub(sum.frame);
-        SharedBytes { all, outside_templates, outside_frames, greater: all }
+        SharedBytes { all, outside_templates, outside_frames, of_each: [all; 2] }
     }
 }
 

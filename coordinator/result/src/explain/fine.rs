@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use cognate_fingerprint::{FineChunk, Tag};
 use cognate_similarity::PairMeasure;
-use cognate_similarity::fine::FineMeasure;
+use cognate_similarity::fine::{FineMeasure, FinePlace};
 
 use super::{Map, Placed, Run};
 
@@ -16,6 +16,8 @@ pub type FineChunks = Option<Arc<[FineChunk]>>;
 pub struct FineMap {
     /// The common parts, and the measure that follows from them.
     pub map: Map,
+    /// The same measured closely, as a scan does with pairs that are not far from a link; nothing if that shows no more.
+    pub closely: Option<Map>,
     /// The distinct chunks that are left of either and whose fine chunks are not known: nothing of them counts.
     pub unknown_chunks: u64,
 }
@@ -27,7 +29,7 @@ impl Map {
     /// # Errors
     /// The error of `fine`.
     pub fn finely<E>(&self, fine: &mut dyn FnMut(&Tag) -> Result<FineChunks, E>) -> Result<FineMap, E> {
-        let mut found = FineMap { map: self.clone(), unknown_chunks: 0 };
+        let mut found = FineMap { map: self.clone(), closely: None, unknown_chunks: 0 };
         // If nothing is left of one of the two, they have nothing more in common.
         if self.left.iter().any(Vec::is_empty) {
             return Ok(found);
@@ -51,15 +53,23 @@ impl Map {
             }
         }
         let fine_bytes = measure.shared_bytes().all;
-        let ends = self.ends;
-        let places = measure.places([&starts[0], &starts[1]]).into_iter().map(|place| {
+        found.map = self.with_fine(fine_bytes, &measure.places([&starts[0], &starts[1]]));
+        let closely_bytes = measure.shared_bytes_closely().all;
+        found.closely = (closely_bytes > fine_bytes)
+            .then(|| self.with_fine(closely_bytes, &measure.places([&starts[0], &starts[1]])));
+        Ok(found)
+    }
+
+    /// The map with common parts of so many bytes more.
+    fn with_fine(&self, fine_bytes: u64, places: &[FinePlace]) -> Map {
+        let places = places.iter().map(|place| {
             // A border may be longer than what is opposite to it at the end of a document.
             let within = |at: u64, end: u64| at.min(end.saturating_sub(place.length_bytes));
-            Run { a: within(place.a, ends[0]), b: within(place.b, ends[1]), length_bytes: place.length_bytes }
+            Run { a: within(place.a, self.ends[0]), b: within(place.b, self.ends[1]), length_bytes: place.length_bytes }
         });
-        found.map.runs = joined(self.runs.iter().copied().chain(places).collect());
-        found.map.measure = PairMeasure { shared_bytes: self.measure.shared_bytes + fine_bytes, ..self.measure };
-        Ok(found)
+        let runs = joined(self.runs.iter().copied().chain(places).collect());
+        let measure = PairMeasure { shared_bytes: self.measure.shared_bytes + fine_bytes, ..self.measure };
+        Map { runs, measure, ..self.clone() }
     }
 }
 
@@ -146,6 +156,24 @@ mod tests {
         // Of a border, bytes that differ may be drawn: at most fifteen at either end of a run.
         let drawn = usize::try_from(shared_bytes).unwrap();
         assert!(drawn - same < drawn / 20, "{same} of {drawn}");
+    }
+
+    #[test]
+    fn of_short_runs_more_is_drawn_closely() {
+        // 36 bytes in common and 16 that are not, one after the other.
+        let mixed = |number: u64, salt: u64| (number + salt).wrapping_mul(0x9e37_79b9_7f4a_7c15);
+        let text = |salt| -> String {
+            let line = |number: u64| {
+                let (same, own) = (mixed(number, 0), mixed(number, salt));
+                format!("{same:016x}{:016x}, \n{own:016x}", same.rotate_left(23) ^ number)
+            };
+            (0..100).map(line).collect()
+        };
+        let (_, fine) = maps(&text(1000), &text(2000), 0);
+        let closely = fine.closely.unwrap();
+        let drawn = |map: &Map| map.runs.iter().map(|run| run.length_bytes).sum::<u64>();
+        assert_eq!(drawn(&closely), closely.measure.shared_bytes);
+        assert!(drawn(&closely) > drawn(&fine.map), "{} and {}", drawn(&closely), drawn(&fine.map));
     }
 
     #[test]

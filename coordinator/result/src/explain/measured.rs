@@ -47,7 +47,7 @@ impl Measured {
         }
     }
 
-    fn chosen(coarse: &Map, FineMap { map, unknown_chunks }: FineMap, asked: Asked) -> Measured {
+    fn chosen(coarse: &Map, FineMap { map, closely, unknown_chunks }: FineMap, asked: Asked) -> Measured {
         let by_chunks = || coarse.clone();
         let unknown = || {
             let chunks = if unknown_chunks == 1 { "chunk" } else { "chunks" };
@@ -59,6 +59,8 @@ impl Measured {
                 _ => Measured::coarse(by_chunks(), unknown()),
             };
         };
+        // The scan measures closely what would be no link otherwise.
+        let map = if map.measure.shared_bytes < linked_bytes { closely.unwrap_or(map) } else { map };
         let by_fine = map.measure.shared_bytes;
         if linked_bytes == by_fine {
             return match unknown_chunks {
@@ -105,10 +107,11 @@ mod tests {
         Map { measure: PairMeasure { shared_bytes, a_payload_bytes: 900, b_payload_bytes: 900 }, ..map }
     }
 
-    /// The figure of a pair with 100 bytes by whole chunks and 500 by fine chunks, its precision, and bytes without a place.
+    /// The figure of a pair with 100 bytes by whole chunks, 500 by fine chunks and 600 closely, its precision, and bytes without a place.
     fn chosen(linked_bytes: Option<u64>, unknown_chunks: u64) -> (u64, Precision, u64) {
         let asked = Asked { precision: Some(Precision::Fine), linked_bytes, has_all_of_scan: true };
-        let found = Measured::chosen(&map(100), FineMap { map: map(500), unknown_chunks }, asked);
+        let found =
+            Measured::chosen(&map(100), FineMap { map: map(500), closely: Some(map(600)), unknown_chunks }, asked);
         assert_eq!(found.coarse_reason.is_empty(), found.precision == Some(Precision::Fine));
         (found.map.measure.shared_bytes, found.precision.unwrap(), found.unplaced_bytes)
     }
@@ -116,12 +119,14 @@ mod tests {
     #[test]
     fn the_figure_of_a_link_is_that_of_the_report() {
         assert_eq!(chosen(Some(500), 0), (500, Precision::Fine, 0));
+        // It was measured closely.
+        assert_eq!(chosen(Some(600), 0), (600, Precision::Fine, 0));
         // Of a chunk that was not cut again, the report counts nothing more either.
         assert_eq!(chosen(Some(500), 2), (500, Precision::Coarse, 0));
         // It was no candidate.
         assert_eq!(chosen(Some(100), 0), (100, Precision::Coarse, 0));
         // Fine chunks of the scan are gone.
-        assert_eq!(chosen(Some(700), 2), (500, Precision::Fine, 200));
+        assert_eq!(chosen(Some(700), 2), (600, Precision::Fine, 100));
         assert_eq!(chosen(Some(300), 0), (100, Precision::Fine, 200));
     }
 

@@ -18,7 +18,7 @@ use cognate_proto::limits::FINE_CHUNKS_MAX;
 use cognate_proto::name::{RepositoryName, SiteName};
 use cognate_proto::options::Precision;
 use cognate_proto::v1::FindRelation;
-use cognate_similarity::fine::{ByChunks, ChunkCount, FineMeasure, by_chunks, counted};
+use cognate_similarity::fine::{ByChunks, CLOSE_LOOK_TIMES, ChunkCount, FineMeasure, by_chunks, counted};
 use cognate_storage::Error as StorageError;
 use cognate_storage::store::SlotKey;
 use tokio::task::JoinSet;
@@ -372,7 +372,11 @@ impl Plan {
                 one.coarse = (!is_identical(one)).then(too_many);
             }
             while let Some(candidate) = candidates.next_if(|candidate| candidate.document == number) {
-                let fine_bytes = candidate.fine_bytes(&self.query.fine, &self.known, &mut measure);
+                let sizes = [payload_bytes, candidate.payload_bytes];
+                let reaches = |shared_bytes: u64| {
+                    Measure::exact(shared_bytes, sizes[0], sizes[1]).reaches(&self.query.least, sizes)
+                };
+                let fine_bytes = candidate.fine_bytes(&self.query.fine, &self.known, &mut measure, reaches);
                 let one = match candidate.place {
                     Place::Match(place) => &mut found.matches[place],
                     Place::Below(place) => &mut below[place].one,
@@ -385,9 +389,8 @@ impl Plan {
                 };
                 one.coarse = None;
                 let shared_bytes = candidate.by_chunks.shared_bytes + fine_bytes;
-                one.measure = Measure::exact(shared_bytes, payload_bytes, candidate.payload_bytes);
-                let reaches = one.measure.reaches(&self.query.least, [payload_bytes, candidate.payload_bytes]);
-                if candidate.place.is_below() && reaches {
+                one.measure = Measure::exact(shared_bytes, sizes[0], sizes[1]);
+                if candidate.place.is_below() && reaches(shared_bytes) {
                     let new = one.clone();
                     found.documents += new.documents;
                     found.matches.push(new);
@@ -429,12 +432,14 @@ impl Candidate {
         self.by_chunks.left[1].iter().all(|chunk| known.contains_key(&chunk.tag))
     }
 
-    /// The bytes that the two have in common beyond whole chunks; nothing if they cannot be known.
+    /// The bytes that the two have in common beyond whole chunks; nothing if they cannot be known. `reaches` says whether so many in common
+    /// are enough for the query: where they are not and not much is missing, the pair is measured closely, as a scan does.
     fn fine_bytes(
         &self,
         of_query: &HashMap<Tag, Arc<[FineChunk]>>,
         of_sites: &HashMap<Tag, Arc<[FineChunk]>>,
         measure: &mut FineMeasure,
+        reaches: impl Fn(u64) -> bool,
     ) -> Option<u64> {
         if self.coarse.is_some() && self.is_settled && self.by_chunks == ByChunks::default() {
             return None;
@@ -449,7 +454,10 @@ impl Candidate {
                 (0..chunk.count).for_each(|_| measure.add(side, fine, &[]));
             }
         }
-        Some(measure.shared_bytes().all)
+        let fine_bytes = measure.shared_bytes().all;
+        let shared_bytes = self.by_chunks.shared_bytes + fine_bytes;
+        let is_near = !reaches(shared_bytes) && reaches(shared_bytes.saturating_mul(CLOSE_LOOK_TIMES));
+        Some(if is_near { measure.shared_bytes_closely().all } else { fine_bytes })
     }
 }
 

@@ -19,9 +19,15 @@ pub(super) fn outcome(tree: &Tree, contents: &[Facts], proposed: &ProposedPairs)
     let mut links = BTreeMap::new();
     for (pair, coarse) in &proposed.coarse {
         let (a, b) = (&contents[pair.0 as usize], &contents[pair.1 as usize]);
-        let fine = if candidates.contains(pair) { fine_bytes(&cutter, a, b) } else { 0 };
-        if tree.is_link(coarse + fine, payload(a).min(payload(b))) {
-            links.insert(*pair, coarse + fine);
+        let smaller = payload(a).min(payload(b));
+        let shared = |row| if candidates.contains(pair) { coarse + fine_bytes(&cutter, a, b, row) } else { *coarse };
+        // What is no link, and would be one with four times the bytes, is measured with runs of two fine chunks.
+        let shared = match shared(3) {
+            bytes if !tree.is_link(bytes, smaller) && tree.is_link(4 * bytes, smaller) => shared(2),
+            bytes => bytes,
+        };
+        if tree.is_link(shared, smaller) {
+            links.insert(*pair, shared);
         }
     }
     let omitted = proposed.cut_sharing.len() + proposed.cut_sampled + too_long;
@@ -42,10 +48,10 @@ fn is_too_long(a: &Facts, b: &Facts) -> bool {
     x > 0 && y > 0 && x.max(y) > LEFT_BYTES_MAX
 }
 
-/// The bytes that the chunks left of both have in common by their fine chunks.
-fn fine_bytes(cutter: &FineCutter, a: &Facts, b: &Facts) -> u64 {
+/// The bytes that the chunks left of both have in common, in runs of so many fine chunks and more.
+fn fine_bytes(cutter: &FineCutter, a: &Facts, b: &Facts, row: usize) -> u64 {
     let (x, y) = (left(cutter, a, b), left(cutter, b, a));
-    if x.is_empty() || y.is_empty() { 0 } else { counted(&x, &y).min(counted(&y, &x)) }
+    if x.is_empty() || y.is_empty() { 0 } else { counted(&x, &y, row).min(counted(&y, &x, row)) }
 }
 
 /// The fine chunks of the chunks that a content has more often than another one, by their tags; `None` ends a chunk.
@@ -65,7 +71,7 @@ fn left(cutter: &FineCutter, facts: &Facts, other: &Facts) -> Vec<Option<FineChu
 }
 
 /// The bytes of a content in runs that count, with their borders.
-fn counted(own: &[Option<FineChunk>], other: &[Option<FineChunk>]) -> u64 {
+fn counted(own: &[Option<FineChunk>], other: &[Option<FineChunk>], row: usize) -> u64 {
     let length = |fine: FineChunk| u64::from(fine.length_bytes);
     // The fine chunks that agree from two places on.
     let agree = |x: usize, y: usize| {
@@ -73,9 +79,9 @@ fn counted(own: &[Option<FineChunk>], other: &[Option<FineChunk>]) -> u64 {
     };
     let (mut bytes, mut place) = (vec![0; own.len()], 0);
     while place < own.len() {
-        let partners = (0..other.len()).filter(|partner| agree(place, *partner) >= 3).take(8);
-        // The first of the longest, as far as 64 rows of three show.
-        let Some(partner) = partners.min_by_key(|partner| Reverse(agree(place, *partner).min(66))) else {
+        let partners = (0..other.len()).filter(|partner| agree(place, *partner) >= row).take(8);
+        // The first of the longest, as far as 64 rows show.
+        let Some(partner) = partners.min_by_key(|partner| Reverse(agree(place, *partner).min(63 + row))) else {
             place += 1;
             continue;
         };

@@ -162,6 +162,31 @@ fn an_edited_content_is_measured_by_the_fine_chunks_of_its_site_and_reaches_the_
 }
 
 #[test]
+fn a_content_with_short_runs_that_is_not_far_from_the_threshold_is_measured_closely() {
+    // Two fine chunks of 16 bytes, one that differs, and two more.
+    let halves = |number: u8, middle: u8| -> Vec<FineChunk> {
+        let all = [(number, 16), (number + 1, 16), (middle, 6), (number + 2, 16), (number + 3, 16)];
+        all.map(|(tag, length_bytes)| FineChunk { tag, length_bytes }).to_vec()
+    };
+    let mut query = query(9, &[]);
+    Arc::get_mut(&mut query).unwrap().fine =
+        (1..=10).map(|number| (tag(number), halves(8 * number, 0).into())).collect();
+    let found = |theirs: &[u8]| {
+        let (mut plan, draft) = plan(&query, &[(&["a"], 1, theirs)]);
+        let questions = plan.questions();
+        let edited = theirs.iter().filter(|number| **number > 100);
+        let expansions =
+            edited.map(|number| Expansion { tag: tag(*number), fine: halves(8 * (number - 100), 0b11_1111) });
+        let answer = FineAnswer { expansions: expansions.collect(), ..FineAnswer::default() };
+        plan.take(&source("a"), &questions[&source("a")], Ok(answer));
+        listed(&finished(plan, draft))
+    };
+    let two_chunks = [1, 2, 103, 104, 105, 106, 107, 108, 109, 110];
+    assert_eq!(found(&two_chunks), [(1, 2 * 70 + 8 * 64, Precision::Fine)]);
+    assert_eq!(found(&EDITED), [], "four times a tenth is no half");
+}
+
+#[test]
 fn a_site_that_gives_nothing_leaves_its_match_coarse_and_is_named() {
     let query = query(9, &ALL);
     let (mut plan, draft) = plan(&query, &[(&["a"], 1, &[1, 2, 3, 4, 5, 6, 27, 28]), (&["b"], 2, &EDITED)]);
