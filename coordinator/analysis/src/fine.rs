@@ -6,7 +6,7 @@
 //! | propose | `candidates`: `sharing`, `placed`, `sampled` | a bounded number of pairs |
 //! | ask | `wanted`, `expansions` (`chunk_file`, `lookup`, `kept`) | the fine chunks of what the pairs do not share |
 //! | measure | `links`, `parts`, `coverage` | the bytes that each pair shares, and each two places |
-//! | estimate | `unmeasured` | the bytes that two places share beyond the measured pairs |
+//! | estimate | `estimate`, `unmeasured`, `sampled_rows`, `unasked` | the bytes that two places share beyond the measured pairs |
 //! | find frames | `loose`, `loose_links`, `frames`, `crowded`, `outside` | what many unlike contents have, and links without it |
 //! | describe | `describe` | what people read about frames |
 //! | check | `sample`, `exact`, `answers` | how far reported shares are from the truth |
@@ -19,6 +19,7 @@ mod comparison;
 mod coverage;
 mod crowded;
 mod describe;
+mod estimate;
 mod exact;
 mod expansions;
 mod frames;
@@ -34,9 +35,11 @@ mod parts;
 mod placed;
 mod sample;
 mod sampled;
+mod sampled_rows;
 mod sharing;
 #[cfg(test)]
 mod tests;
+mod unasked;
 mod unmeasured;
 mod wanted;
 
@@ -53,9 +56,10 @@ use self::parts::Parts;
 use crate::undecided::UndecidedReason;
 
 pub(crate) use self::describe::Frame;
+pub(crate) use self::estimate::EstimatedBytes;
 pub(crate) use self::exact::ExactFigures;
 pub(crate) use self::outside::{OutsideLink, outside_of, rests_on_frame};
-pub(crate) use self::unmeasured::{EstimatedBytes, UnmeasuredBytes};
+pub(crate) use self::unmeasured::UnmeasuredBytes;
 
 pub use kept::KeptFineChunks;
 

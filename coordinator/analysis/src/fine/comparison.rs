@@ -124,16 +124,20 @@ impl Task<'_> {
         let with = Measuring { expansions: &expansions, parts: &parts, of_contents: &of_templates };
         let PairMeasurements { pairs, shared, loose } = self.measure_pairs(&candidates.pairs, &tags, with)?;
         let measured = MeasuredPairs { pairs, of_templates };
+        let pairs: Vec<Pair> = measured.pairs.iter().map(MeasuredPair::contents).collect();
         // The choice keeps one thread busy. Meanwhile all threads work on the coverage.
-        let cover = || self.add_coverage(shared, &expansions, &parts, &mut analysis.overlap);
+        let cover = || {
+            let added = self.add_coverage(shared, &expansions, &parts, &mut analysis.overlap)?;
+            self.unmeasured_bytes(&tags, &expansions, &parts, &pairs, [&analysis.overlap, &added])
+        };
         let choose = || -> Result<_, Error> {
             let kinds = self.kinds(coarse, &measured)?;
             let contents = self.contents_with_loose_links(coarse, &measured, &kinds)?;
             let (marks, kept) = Loose::merge(loose)?;
             Ok((kinds, contents, marks, kept))
         };
-        let (at_ends, chosen) = side_by_side(self.scan.spec.threads, cover, choose);
-        let at_ends = at_ends?;
+        let (unmeasured, chosen) = side_by_side(self.scan.spec.threads, cover, choose);
+        let unmeasured = unmeasured?;
         let (kinds, contents, marks, kept) = chosen?;
         let chunks = self.chunks_of(&contents, &tags)?;
         let frame_contents =
@@ -142,9 +146,6 @@ impl Task<'_> {
         let of_contents = self.part_bytes(&parts)?;
         let with = Measuring { expansions: &expansions, parts: &parts, of_contents: &of_contents };
         let complete = measured.pairs.iter().filter(|pair| pair.complete).count();
-        let pairs: Vec<Pair> = measured.pairs.iter().map(MeasuredPair::contents).collect();
-        let mut unmeasured = self.unmeasured_bytes(&pairs)?;
-        unmeasured.iter_mut().zip(&at_ends).for_each(|(all, at_ends)| all.absorb(at_ends));
         let figures = FineFigures {
             unmeasured,
             fine_pairs: complete as u64,

@@ -204,6 +204,11 @@ impl Expansions {
         self.places.get(tag).map(|place| place.count as usize)
     }
 
+    /// The place of a chunk in the file, if it was cut again.
+    pub(super) fn offset(&self, tag: &Tag) -> Option<u64> {
+        self.places.get(tag).map(|place| place.offset)
+    }
+
     /// Those of the chunks that were cut again, in the order of the file.
     pub(super) fn in_order(&self, tags: &[Tag]) -> Vec<Tag> {
         let mut places: Vec<(u64, Tag)> =

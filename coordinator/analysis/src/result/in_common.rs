@@ -61,8 +61,9 @@ pub(super) fn overlap(
             };
             let unmeasured = |a: usize, b: usize| -> Option<EstimatedBytes> {
                 let counted = publication.layers.iter().filter(|layer| layer.findings.of_links.closest.is_none());
-                let sums = counted.filter_map(|layer| Some(layer.fine.as_ref()?.unmeasured[level].of(a, b)));
-                sums.reduce(EstimatedBytes::plus)
+                let sums: Option<Vec<EstimatedBytes>> =
+                    counted.map(|layer| layer.fine.as_ref()?.unmeasured[level].of(a, b)).collect();
+                sums?.into_iter().reduce(EstimatedBytes::plus)
             };
             let [of_a, of_b] = [unmeasured(a, b), unmeasured(b, a)];
             let estimated = |unmeasured: Option<EstimatedBytes>, a: usize, b: usize| {
