@@ -83,7 +83,7 @@ pub use fine::{
     FINE_BYTES_MAX, FINE_CHUNK_BYTES_MOST, FineChunk, FineCutter, fine_chunks_max, fine_of_text, fine_to_text,
 };
 pub use fingerprinter::{ChunkVisitor, Fingerprinter, Segmenter};
-pub use interval::{binomial_interval, hypergeometric_interval, within, within_tenth};
+pub use interval::{binomial_interval, hypergeometric_interval, interval_of_selected, within, within_tenth};
 pub use key::{Key, KeyError, KeyFingerprint};
 pub use lanes::ManyHasher;
 pub use method::fuzzy::Fuzzy;

@@ -7,7 +7,7 @@
 use std::collections::HashMap;
 use std::sync::{Mutex, PoisonError};
 
-use cognate_fingerprint::{binomial_interval, within_tenth};
+use cognate_fingerprint::{interval_of_selected, within_tenth};
 use cognate_similarity::{Link, Relation, Resemblance, Thresholds};
 
 use crate::coverage::Coverage;
@@ -99,7 +99,7 @@ impl Measures {
         }
         let mut known = self.precisions.lock().unwrap_or_else(PoisonError::into_inner);
         let precision = known.entry((part, whole)).or_insert_with(|| Precision {
-            interval: binomial_interval(part, whole).map(rounded),
+            interval: interval_of_selected(part, whole).map(rounded),
             within_tenth: rounded(within_tenth(part, whole)),
         });
         Some(*precision)

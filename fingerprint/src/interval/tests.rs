@@ -112,19 +112,25 @@ proptest! {
     }
 
     #[test]
-    fn an_interval_holds_the_ratio_and_leaves_out_a_fortieth_at_each_end(sample in 1..60_u64, part in 0..60_u64) {
+    fn an_interval_holds_the_ratio_and_leaves_out_its_tail_at_each_end(
+        sample in 1..60_u64,
+        part in 0..60_u64,
+        selected in any::<bool>(),
+    ) {
         let agreeing = part.min(sample);
-        let [low, high] = binomial_interval(agreeing, sample);
+        let interval = if selected { interval_of_selected } else { binomial_interval };
+        let tail = if selected { 0.005 } else { 0.025 };
+        let [low, high] = interval(agreeing, sample);
         let found = float(agreeing) / float(sample);
         prop_assert!((0.0..=found + 1e-9).contains(&low) && (found - 1e-9..=1.0).contains(&high));
         let at = |ratio| Binomial { draws: sample, ratio };
         if agreeing > 0 {
-            close(at(low).probability(|k| k >= agreeing), TAIL, 1e-6);
+            close(at(low).probability(|k| k >= agreeing), tail, 1e-6);
         }
         if agreeing < sample {
-            close(at(high).probability(|k| k <= agreeing), TAIL, 1e-6);
+            close(at(high).probability(|k| k <= agreeing), tail, 1e-6);
         }
-        let [mirrored_low, mirrored_high] = binomial_interval(sample - agreeing, sample);
+        let [mirrored_low, mirrored_high] = interval(sample - agreeing, sample);
         close(low, 1.0 - mirrored_high, 1e-9);
         close(high, 1.0 - mirrored_low, 1e-9);
     }

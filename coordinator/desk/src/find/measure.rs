@@ -1,6 +1,6 @@
 //! The overlap of two contents, in the terms of reports.
 
-use cognate_fingerprint::{Agreement, Method, binomial_interval, within_tenth};
+use cognate_fingerprint::{Agreement, Method, interval_of_selected, within_tenth};
 use cognate_proto::v1::FindRelation;
 use cognate_similarity::{Containment, Relation, Resemblance};
 
@@ -60,7 +60,7 @@ impl Measure {
             let interval = has_interval && !is_all && whole > 0;
             Share {
                 ratio: Ratio::of(part, whole),
-                interval: interval.then(|| binomial_interval(part, whole).map(rounded)),
+                interval: interval.then(|| interval_of_selected(part, whole).map(rounded)),
                 within_tenth: interval.then(|| rounded(within_tenth(part, whole))),
             }
         };
