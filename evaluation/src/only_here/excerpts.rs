@@ -35,11 +35,17 @@ pub(super) struct ExcerptResult {
     pub(super) excerpts: usize,
     /// The excerpts that the comparison links with the document around them.
     pub(super) linked: usize,
+    /// The excerpts that it links with that document, or with another that truly has as much of them: where documents repeat each other, an
+    /// excerpt of one is an excerpt of many, and a person needs one of these.
+    pub(super) found: usize,
     /// The mean share of an excerpt that is truly in the document around it.
     pub(super) true_share: f64,
     /// For each pair, what samples of windows would have in common.
     pub(super) common: Vec<Common>,
 }
+
+/// Of what the document around an excerpt has of it, another has as much from this share on.
+const AS_MUCH: f64 = 0.95;
 
 /// An excerpt, and the document with the edited excerpt in its middle.
 struct ExcerptPair {
@@ -69,11 +75,17 @@ pub(super) fn excerpts(setting: &Setting<'_>, sites: &Sites) -> Result<Vec<Excer
         return Ok(Vec::new());
     }
     let report = compare(setting, &[("a".to_owned(), &a), ("b".to_owned(), &b)])?;
-    let links: HashSet<(Place, Place)> = report.links.into_iter().map(|link| (link.of, link.at)).collect();
-    let is_linked = |pair: &&ExcerptPair| {
-        let [a, b] =
-            [("a", 0), ("b", 1)].map(|(site, side)| Place { site: site.to_owned(), path: pair.paths[side].clone() });
-        links.contains(&(a.clone(), b.clone())) || links.contains(&(b, a))
+    let links: HashSet<(Place, Place)> =
+        report.links.into_iter().flat_map(|link| [(link.of.clone(), link.at.clone()), (link.at, link.of)]).collect();
+    let all: Vec<&ExcerptPair> = pairs.iter().flat_map(|(_, made)| made).collect();
+    let are_linked = |excerpt: &ExcerptPair, around: &ExcerptPair| {
+        let place = |site: &str, path: &String| Place { site: site.to_owned(), path: path.clone() };
+        links.contains(&(place("a", &excerpt.paths[0]), place("b", &around.paths[1])))
+    };
+    let is_found = |pair: &ExcerptPair, true_share: f64| {
+        let windows = ContentWindows::of(&pair.excerpt);
+        let has_as_much = |other: &ExcerptPair| windows.share(&other.around) >= AS_MUCH * true_share;
+        are_linked(pair, pair) || all.iter().any(|other| are_linked(pair, other) && has_as_much(other))
     };
     Ok(pairs
         .iter()
@@ -83,7 +95,8 @@ pub(super) fn excerpts(setting: &Setting<'_>, sites: &Sites) -> Result<Vec<Excer
             ExcerptResult {
                 excerpt_bytes: *excerpt_bytes,
                 excerpts: made.len(),
-                linked: made.iter().filter(is_linked).count(),
+                linked: made.iter().filter(|pair| are_linked(pair, pair)).count(),
+                found: made.iter().zip(&shares).filter(|(pair, share)| is_found(pair, **share)).count(),
                 true_share: crate::statistics::mean(&shares),
                 common: made.iter().map(|pair| window_sample::in_common(&pair.excerpt, &pair.around)).collect(),
             }

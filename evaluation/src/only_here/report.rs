@@ -132,10 +132,13 @@ fn add_aims(findings: &mut Findings, found: &Judgement<'_>) {
     }
     for excerpts in &found.excerpts {
         aim(
-            &format!("edited excerpts of {} bytes in longer documents, linked", excerpts.excerpt_bytes),
+            &format!(
+                "edited excerpts of {} bytes, linked with a longer document that has them",
+                excerpts.excerpt_bytes
+            ),
             "at least 95 of 100",
-            format!("{} of {}", excerpts.linked, excerpts.excerpts),
-            (excerpts.excerpts > 0).then(|| share(excerpts.linked, excerpts.excerpts) >= EXCERPTS_MIN),
+            format!("{} of {}", excerpts.found, excerpts.excerpts),
+            (excerpts.excerpts > 0).then(|| share(excerpts.found, excerpts.excerpts) >= EXCERPTS_MIN),
         );
     }
 }
@@ -255,13 +258,20 @@ fn excerpts_table(excerpts: &[ExcerptResult]) -> Table {
     let mut table = Table::new(
         "only-here-excerpts",
         "Edited excerpts in longer documents",
-        &["bytes", "excerpts", "linked", "truly in the longer document, mean %"],
+        &[
+            "bytes",
+            "excerpts",
+            "linked with the document around them",
+            "or with one that has as much of them",
+            "truly in the document around them, mean %",
+        ],
     );
     for found in excerpts {
         table.row([
             found.excerpt_bytes.into(),
             found.excerpts.into(),
             found.linked.into(),
+            found.found.into(),
             (100.0 * found.true_share).into(),
         ]);
     }
