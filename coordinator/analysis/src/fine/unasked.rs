@@ -1,9 +1,10 @@
 //! The bytes in common with contents without a candidate, by their window samples. No site is asked for their chunks, since they have too
 //! little in common with any single content; but a passage here and one there add up.
 //!
-//! A window of [`DENSEST_LEVEL`] or above is in the sample of every content that has it, up to two megabytes. A value of a content from this level on
-//! counts at another place if contents there have it, but none that was measured with the first, and none of which, and of the first, sites were asked for chunks. It stands for
-//! as many bytes as there are windows for each value. Short passages count with less than their length: n bytes have n - 31 windows.
+//! A window of [`DENSEST_LEVEL`] or above is in the sample of every content that has it, up to two megabytes. A value of a content, from this level
+//! on, counts at another place if some content there has it, unless something else has counted these bytes already: a measured pair of the two, or the
+//! fine chunks of both. It stands for as many bytes as there are windows for each value. Short passages count with less than their length:
+//! n bytes have n - 31 windows.
 //!
 //! Chance decides once for all occurrences of a window whether it is sampled. So the variance of the sum is about the sum, over the values, of
 //! the squares of the bytes that each adds (a Poisson sample of values; Horvitz and Thompson, JASA 1952).
@@ -22,7 +23,7 @@ const DENSEST_LEVEL: usize = 3;
 /// Values that are sorted at a time.
 const VALUES_PER_PART: u64 = 1 << 20;
 
-/// What was measured otherwise.
+/// The contents whose common bytes were measured without samples.
 pub(super) struct MeasuredContents<'k> {
     /// The measured pairs, seen from both contents, ascending.
     partners: Vec<Pair>,

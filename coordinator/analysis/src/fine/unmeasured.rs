@@ -72,7 +72,7 @@ struct Remainder {
     asked: Stratum,
 }
 
-/// What one thread finds of the chunks that were cut again.
+/// The chunks that one thread has visited, with their sums.
 struct ThreadChunks {
     chunks: CutChunks,
     /// Of each two places.
@@ -224,7 +224,7 @@ impl Task<'_> {
         Ok([level(0), level(1)])
     }
 
-    /// What the sampled chunks of each place have in common with each other place that does not have them as a whole.
+    /// The bytes that sampled chunks have in common with each place that lacks the chunk.
     fn sample_sums(
         &self,
         places: &Places<'_>,
@@ -400,7 +400,7 @@ fn whole(bytes: f64) -> u64 {
 mod tests {
     use super::*;
 
-    /// What is left of a place: chunks of 1,000 bytes that were cut again, bytes that were not given, and bytes that nobody asked for.
+    /// A place with so many chunks of 1,000 bytes that were cut again, with bytes that its site refused, and with bytes that nobody asked for.
     fn left(chunks: u64, [refused_bytes, other_bytes]: [u64; 2]) -> Remainder {
         let bytes = 1000 * chunks;
         let asked = Stratum { asked_bytes: bytes + refused_bytes, chunks, bytes };

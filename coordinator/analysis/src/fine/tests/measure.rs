@@ -21,7 +21,7 @@ pub(super) fn outcome(tree: &Tree, contents: &[Facts], proposed: &ProposedPairs)
         let (a, b) = (&contents[pair.0 as usize], &contents[pair.1 as usize]);
         let smaller = payload(a).min(payload(b));
         let shared = |row| if candidates.contains(pair) { coarse + fine_bytes(&cutter, a, b, row) } else { *coarse };
-        // What is no link, and would be one with four times the bytes, is measured with runs of two fine chunks.
+        // A pair that misses the threshold, but reaches it with four times the bytes, is measured with runs of two fine chunks.
         let shared = match shared(3) {
             bytes if !tree.is_link(bytes, smaller) && tree.is_link(4 * bytes, smaller) => shared(2),
             bytes => bytes,
