@@ -41,9 +41,24 @@ impl Bars {
             show_repository(name, bar, repository, self.begun.elapsed());
         }
         let Some((phase, done, total)) = progress.analysis else { return };
-        if let Some(waiting) = &progress.waiting {
+        let named = self.repositories.iter().map(|(name, _)| name.as_str()).zip(&progress.repositories);
+        let waits = |(name, repository): (&str, &RepositoryProgress)| {
+            (!repository.waiting.is_empty())
+                .then(|| format!("waits for finer chunks of {name}: {}", repository.waiting))
+        };
+        if let Some(waiting) = progress.waiting.clone().or_else(|| named.clone().find_map(waits)) {
             self.analysis.set_style(style("{prefix}"));
-            self.analysis.set_prefix(waiting.clone());
+            self.analysis.set_prefix(waiting);
+            return self.analysis.tick();
+        }
+        let chunks =
+            |of: fn(&RepositoryProgress) -> u64| named.clone().map(|(_, repository)| of(repository)).sum::<u64>();
+        let (fine_chunks, fine_done) = (chunks(|one| one.fine_chunks), chunks(|one| one.fine_chunks_done));
+        if phase == AnalysisPhase::Comparing && fine_done < fine_chunks {
+            self.analysis.set_style(style("{prefix:<20} {bar:30} {percent:>3} %"));
+            self.analysis.set_length(fine_chunks);
+            self.analysis.set_position(fine_done);
+            self.analysis.set_prefix("asking for details");
             return self.analysis.tick();
         }
         let what = match phase {

@@ -15,7 +15,7 @@ use rustix::net::connect_unspec;
 use crate::dice::Dice;
 
 /// Chunks of one direction that are under way at most.
-const QUEUE: usize = 64;
+const QUEUE: usize = 256;
 const CHUNK_BYTES: usize = 16 << 10;
 
 /// Direction of bytes.

@@ -101,3 +101,16 @@ pub fn edited(dice: &mut Dice, mut content: Vec<u8>) -> Vec<u8> {
     }
     content
 }
+
+/// Lines of a text, and the same with a word changed in one line of twelve: every chunk of a thousand bytes differs.
+pub fn versions(dice: &mut Dice) -> [String; 2] {
+    let mut texts = [String::new(), String::new()];
+    for line in 0..400 {
+        let words: Vec<String> = (0..12).map(|_| format!("{:x}", dice.below(1 << 24))).collect();
+        let text = words.join(" ");
+        let edited = if line % 12 == 5 { text.replacen(&words[6], "another word", 1) } else { text.clone() };
+        texts[0].push_str(&format!("{text}\n"));
+        texts[1].push_str(&format!("{edited}\n"));
+    }
+    texts
+}

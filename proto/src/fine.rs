@@ -47,6 +47,12 @@ impl FineChoice {
         self.contents.iter().flat_map(|(_, tags)| tags.iter().copied())
     }
 
+    /// Keeps the chunks of `left` alone, and the contents that have any.
+    pub fn retain(&mut self, left: &HashSet<Tag, impl BuildHasher>) {
+        self.contents.iter_mut().for_each(|(_, tags)| tags.retain(|tag| left.contains(tag)));
+        self.contents.retain(|(_, tags)| !tags.is_empty());
+    }
+
     /// The pieces in which the choice is sent.
     pub fn pieces(&self) -> Vec<v1::FineChoice> {
         let mut pieces = vec![v1::FineChoice::default()];
@@ -132,7 +138,12 @@ impl FineTables {
         }
     }
 
-    /// All tables, none of them empty.
+    /// The tables that are full, which it keeps no longer.
+    pub fn take_full(&mut self) -> Vec<v1::FineTable> {
+        std::mem::take(&mut self.full)
+    }
+
+    /// All tables that are left, none of them empty.
     pub fn finish(mut self) -> Vec<v1::FineTable> {
         if !self.table.counts.is_empty() {
             self.full.push(self.table);

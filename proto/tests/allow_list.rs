@@ -189,6 +189,7 @@ const ALLOWED: &[(&str, &str, &str)] = &[
     ("RepositoryRef.repository", "the name of a repository", "64 bytes, letters and digits"),
     ("RepositoryRef.site", "the name of a site", "64 bytes, letters and digits"),
     ("RepositoryState.failure", "the reason why a repository could not take part, one line for people", "1 KiB"),
+    ("RepositoryState.waiting", "the reason why an analysis waits for a site, one line for people", "1 KiB"),
     ("Resend.method_id", "the digest of method, parameters and key fingerprint", "16 bytes"),
     (
         "ResultsResponse.row",

@@ -149,6 +149,9 @@ pub enum SyncError {
     /// The coordinator requests a repository that this site does not offer.
     #[error("this site offers no repository `{0}`")]
     UnknownRepository(RepositoryName),
+    /// The site reads nothing now.
+    #[error("the site is paused, or outside of its hours")]
+    Closed,
     /// The assignment is not valid for this site.
     #[error("the assignment is refused: {0}")]
     Assignment(String),

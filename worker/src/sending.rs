@@ -11,6 +11,7 @@
 pub(crate) mod backoff;
 pub(crate) mod connection;
 pub(crate) mod dry_run_file;
+mod fine_upload;
 #[cfg(test)]
 mod interleavings;
 pub(crate) mod outgoing;

@@ -222,6 +222,9 @@ fn progress(state: &ScanState) -> ScanProgress {
         sent_bytes: row.sent_bytes,
         open_bytes: row.open_bytes,
         ended: row.ended.then(|| if row.failure.is_empty() { Ok(()) } else { Err(one_line(&row.failure)) }),
+        fine_chunks: row.fine_chunks,
+        fine_chunks_done: row.fine_chunks_done,
+        waiting: one_line(&row.waiting),
     };
     let phase = |phase| match phase {
         v1::AnalysisPhase::Exporting => AnalysisPhase::Exporting,

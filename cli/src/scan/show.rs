@@ -97,6 +97,13 @@ pub(super) fn text(state: &ScanState) -> String {
             _ if row.repository.as_ref().is_some_and(|named| named.repository.is_empty()) => {
                 "another party's".to_owned()
             }
+            (true, ..) if row.fine_chunks_done < row.fine_chunks => {
+                let finer = format!("{} of {} finer chunks", count(row.fine_chunks_done), count(row.fine_chunks));
+                match row.waiting.is_empty() {
+                    true => finer,
+                    false => format!("{finer}, {}", one_line(&row.waiting)),
+                }
+            }
             (true, ..) => "done".to_owned(),
             (false, _, true) => "at it".to_owned(),
             (false, _, false) => "waiting for the site".to_owned(),
@@ -131,6 +138,9 @@ pub(super) fn object(state: &ScanState) -> Value {
             "read_bytes": row.read_bytes,
             "sent_bytes": row.sent_bytes,
             "open_bytes": row.open_bytes,
+            "fine_chunks": row.fine_chunks,
+            "fine_chunks_done": row.fine_chunks_done,
+            "waiting": none_if_empty(&row.waiting),
             "ended": row.ended,
             "failure": none_if_empty(&row.failure),
         })

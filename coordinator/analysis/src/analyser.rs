@@ -181,6 +181,7 @@ impl Analyser {
         }
         .map_err(Error::state(&folder))?;
         let layers = self.layers(scan, row, source, trust)?;
+        row.coarse = layers.iter().flat_map(LayerResult::without_fine_chunks).collect();
         (scan.progress)(AnalysisPhase::Publishing, 0, 0);
         self.write_result(scan, row, &layers, &folder)
     }

@@ -2,7 +2,7 @@
 
 use std::path::PathBuf;
 
-use cognate_proto::name::ScanId;
+use cognate_proto::name::{ScanId, SiteName};
 use cognate_storage::{ErrorKind, engine_kind};
 
 /// An error of an analysis.
@@ -40,6 +40,9 @@ pub enum Error {
     /// The state does not allow it now.
     #[error("{0}")]
     Refused(String),
+    /// Sites are away that the scan needs: it gives its memory back until one of them is there, or their time is over.
+    #[error("it waits for {}", .0.iter().map(SiteName::as_str).collect::<Vec<_>>().join(", "))]
+    Waiting(Vec<SiteName>),
     /// The scan was cancelled.
     #[error("cancelled")]
     Cancelled,
@@ -69,7 +72,7 @@ impl Error {
             Error::Altered { .. } => ErrorKind::Corrupt,
             Error::Invalid(_) => ErrorKind::Invalid,
             Error::Refused(_) => ErrorKind::Precondition,
-            Error::Cancelled => ErrorKind::Unavailable,
+            Error::Waiting(_) | Error::Cancelled => ErrorKind::Unavailable,
         }
     }
 }

@@ -4,7 +4,7 @@
 //! | step | modules | result |
 //! |---|---|---|
 //! | propose | `candidates`: `sharing`, `placed`, `sampled` | a bounded number of pairs |
-//! | ask | `wanted`, `expansions` (`chunk_file`, `lookup`, `kept`) | the fine chunks of what the pairs do not share |
+//! | ask | `wanted`, `asking` (`arrivals`), `expansions` (`chunk_file`, `lookup`, `kept`) | the fine chunks of what the pairs do not share |
 //! | measure | `links`, `parts`, `coverage` | the bytes that each pair shares, and each two places |
 //! | estimate | `estimate`, `unmeasured`, `sampled_rows`, `unasked` | the bytes that two places share beyond the measured pairs |
 //! | find frames | `loose`, `loose_links`, `frames`, `crowded`, `outside` | what many unlike contents have, and links without it |
@@ -12,6 +12,8 @@
 //! | check | `sample`, `exact`, `answers` | how far reported shares are from the truth |
 
 mod answers;
+mod arrivals;
+mod asking;
 mod bits;
 mod candidates;
 mod chunk_file;
@@ -53,6 +55,7 @@ use cognate_similarity::frame::FrameRow;
 
 use self::expansions::Expansions;
 use self::parts::Parts;
+use crate::error::Error;
 use crate::undecided::UndecidedReason;
 
 pub(crate) use self::describe::Frame;
@@ -78,7 +81,58 @@ pub struct FineRequest {
     pub choice: FineChoice,
 }
 
-/// The answer of a site.
+/// A repository of which fine chunks are wanted.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct AskedRepository {
+    /// The site.
+    pub site: SiteName,
+    /// The repository.
+    pub repository: RepositoryName,
+    /// The number of chunks that it has to cut.
+    pub chunks: u64,
+}
+
+/// A part of an answer.
+pub struct FineArrival {
+    /// The number of the repository, as [`FineWork::repositories`] lists them.
+    pub number: usize,
+    /// Chunks of a request to it, each at most once.
+    pub expansions: Vec<Expansion>,
+    /// Bytes of the message.
+    pub sent_bytes: u64,
+}
+
+/// The end of an answer.
+#[derive(Clone, Copy, PartialEq, Eq, Default, Debug)]
+pub struct FineSiteEnd {
+    /// Contents that the site could not read, because their documents are gone or have changed.
+    pub changed_contents: u64,
+    /// Bytes of documents that it read.
+    pub read_bytes: u64,
+}
+
+/// The chunks that an analysis wants cut again, and the place for what sites cut.
+pub trait FineWork {
+    /// The repositories that have such chunks.
+    fn repositories(&self) -> Vec<AskedRepository>;
+
+    /// The next request to a repository, about so many chunks at most; `None` if there are no more.
+    fn next(&mut self, number: usize, chunks_max: usize) -> Option<FineRequest>;
+
+    /// Keeps what has arrived, for good: nobody is asked for it again.
+    ///
+    /// # Errors
+    /// Fails if it cannot be written.
+    fn take(&mut self, arrived: Vec<FineArrival>) -> Result<(), Error>;
+
+    /// A request to a repository is answered, or the repository gives no more.
+    fn end(&mut self, number: usize, end: Result<FineSiteEnd, FineFailure>);
+
+    /// True if a repository gives no more.
+    fn failed(&self, number: usize) -> bool;
+}
+
+/// The answer of a site to a find.
 #[derive(Default)]
 pub struct FineAnswer {
     /// The chunks that it cut, each of the request at most once.
@@ -133,8 +187,11 @@ pub struct MeasureAnswer {
 
 /// The sites, as an analysis asks them for fine chunks and for exact measures.
 pub trait FineSource: Sync {
-    /// Asks several sites for fine chunks at the same time. The answers come in the order of the requests.
-    fn ask(&self, requests: Vec<FineRequest>) -> Vec<Result<FineAnswer, FineFailure>>;
+    /// Has the sites cut chunks, all at the same time, and hands on what arrives. Returns when every repository has answered or given up.
+    ///
+    /// # Errors
+    /// Fails if what arrives cannot be kept, if the scan is cancelled, or with [`Error::Waiting`].
+    fn ask(&self, work: &mut dyn FineWork) -> Result<(), Error>;
 
     /// Asks several sites for exact measures at the same time. The answers come in the order of the requests.
     fn measure(&self, requests: Vec<MeasureRequest>) -> Vec<Result<MeasureAnswer, FineFailure>>;
@@ -197,12 +254,15 @@ pub(crate) struct FineFindings {
 pub(crate) struct FineFiles {
     links: PathBuf,
     expansions: PathBuf,
+    /// What has arrived, until `expansions` is complete.
+    arrivals: PathBuf,
     answers: PathBuf,
 }
 
 impl FineFiles {
     pub(crate) fn new(folder: &Path, layer: usize) -> FineFiles {
         FineFiles {
+            arrivals: folder.join(format!("fine-arrivals-{layer}")),
             links: folder.join(format!("fine-links-{layer}")),
             expansions: folder.join(format!("fine-chunks-{layer}")),
             answers: folder.join(format!("exact-measures-{layer}")),
@@ -225,6 +285,11 @@ impl FineFiles {
         self.has_chunks() || self.answers.is_file()
     }
 
+    /// Removes the log, which the complete file replaces.
+    fn remove_arrivals(&self) {
+        let _ = std::fs::remove_file(&self.arrivals);
+    }
+
     /// Removes the links, which nothing but the result needs, and keeps what a later scan may use.
     pub(crate) fn remove_links(&self) {
         let _ = std::fs::remove_file(&self.links);
@@ -233,6 +298,7 @@ impl FineFiles {
     /// Removes the answers of sites, which a later scan has taken over.
     pub(crate) fn remove(&self) {
         self.remove_links();
+        self.remove_arrivals();
         let _ = std::fs::remove_file(&self.expansions);
         let _ = std::fs::remove_file(&self.answers);
     }
@@ -245,7 +311,7 @@ pub(crate) struct FineRound<'a> {
     pub(crate) files: FineFiles,
     /// Rows of the templates in force, ascending.
     pub(crate) template_rows: Vec<FrameRow>,
-    /// The files of the latest scans under the same method.
+    /// The files of an earlier attempt, and of the latest scans under the same method.
     pub(crate) earlier: Vec<FineFiles>,
     /// True if all fine chunks of earlier comparisons stay: one file serves those of a state, whatever each is about.
     pub(crate) keeps_earlier: bool,

@@ -345,7 +345,10 @@ impl<'a> LayerSteps<'a> {
             let files = || FineFiles::in_process(folder, &analyser.folder, self.number, method_id);
             (files(), vec![files()])
         } else {
-            (FineFiles::new(folder, self.number), analyser.earlier_fine_chunks(scan.id, method_id)?)
+            // An attempt that was interrupted has asked already.
+            let own = FineFiles::new(folder, self.number);
+            let earlier = analyser.earlier_fine_chunks(scan.id, method_id)?;
+            (FineFiles::new(folder, self.number), [own].into_iter().chain(earlier).collect())
         };
         Ok(FineRound {
             source,

@@ -1,5 +1,7 @@
 //! One layer of a scan after its analysis.
 
+use cognate_storage::store::MissingRow;
+
 use crate::findings::Findings;
 use crate::fine::{ExactFigures, FineFigures};
 use crate::freeze::FrozenSet;
@@ -16,6 +18,18 @@ pub(crate) struct LayerResult {
 }
 
 impl LayerResult {
+    /// The repositories that did not give the fine chunks that they were asked for, though their policy allows it.
+    pub(crate) fn without_fine_chunks(&self) -> impl Iterator<Item = MissingRow> + '_ {
+        let roots = self.fine.iter().flat_map(|fine| self.frozen.roots.iter().zip(&fine.roots));
+        let incomplete = roots.filter(|(_, fine)| fine.expanded_chunks < fine.chunks);
+        let failed = incomplete.filter_map(|(root, fine)| Some((root, fine.failure.as_ref()?)));
+        failed.filter(|(_, failure)| !failure.refused).map(|(root, failure)| MissingRow {
+            site: root.site.to_string(),
+            repository: root.repository.to_string(),
+            reason: failure.reason.clone(),
+        })
+    }
+
     /// The reason why it is not decided that a content has nothing in common with others. Only fine chunks decide it.
     pub(crate) fn undecided(&self, content: usize) -> Option<UndecidedReason> {
         self.fine.as_ref().map_or(Some(UndecidedReason::NotMeasured), |fine| fine.undecided[content])

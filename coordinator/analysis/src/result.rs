@@ -260,7 +260,7 @@ impl Writer {
     fn scan(&self, publication: &Publication<'_>) -> rusqlite::Result<()> {
         let Publication { scan, row, finished, .. } = publication;
         let spec = &scan.spec;
-        let status = if row.missing.is_empty() { "complete" } else { "partial" };
+        let status = if row.is_partial() { "partial" } else { "complete" };
         let first = spec.first();
         let passages = first.method.view() == View::Passages;
         let view = if passages { ScanView::Text } else { spec.options.view };

@@ -27,6 +27,7 @@ pub mod lines;
 pub mod lists;
 mod loadfile;
 pub mod overlap;
+mod partial;
 pub mod plan;
 pub mod recognised;
 mod representative;

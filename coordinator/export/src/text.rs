@@ -25,6 +25,7 @@ use crate::frames::frames;
 use crate::human::{self, bytes, count, percent};
 use crate::legend;
 use crate::overlap::{Direction, compared, directions, least_share, selected};
+use crate::partial;
 use crate::recognised;
 use crate::undecided::not_measured;
 
@@ -74,11 +75,9 @@ fn write_words(words: &Words, has_changes: bool, sites: &[SiteSection], out: &mu
 /// Writes the answer in five lines: documents by status, the share in common each way, files not read, compressed files.
 fn write_answer(report: &Report, words: &Words, sites: &[SiteSection], out: &mut impl Write) -> crate::Result<()> {
     let scan = report.scan()?;
-    if scan.status != "complete" {
-        writeln!(out, "PARTIAL: some repositories are missing from this result.")?;
-        for missing in &scan.missing {
-            writeln!(out, "  {}/{}: {}", missing.site, missing.repository, missing.reason)?;
-        }
+    if let Some(reasons) = partial::of(&scan) {
+        writeln!(out, "{}.", reasons.sentence)?;
+        reasons.lines.iter().try_for_each(|line| writeln!(out, "  {line}"))?;
         writeln!(out)?;
     }
     write_contradicted(sites, out)?;
@@ -213,23 +212,19 @@ fn write_contradicted(sites: &[SiteSection], out: &mut impl Write) -> crate::Res
     Ok(writeln!(out)?)
 }
 
-/// Says which pairs were not measured by fine chunks, if any.
+/// Says which pairs were not measured by fine chunks, if any, beyond those that make the result partial.
 fn write_fine(scan: &ScanSection, out: &mut impl Write) -> crate::Result<()> {
-    let Some(fine) = scan.fine.as_ref().filter(|fine| !fine.incomplete.is_empty()) else { return Ok(()) };
+    let Some(fine) = &scan.fine else { return Ok(()) };
+    let others: Vec<&FineRepository> = fine.incomplete.iter().filter(|one| !one.is_not_given()).collect();
+    if others.is_empty() {
+        return Ok(());
+    }
     let pairs = count(fine.coarse_pairs);
     writeln!(
         out,
         "COARSE: {pairs} pairs were measured by whole chunks, because fine chunks are missing. They may share more."
     )?;
-    for FineRepository { site, repository, chunks, expanded_chunks, reason, .. } in &fine.incomplete {
-        let reason = reason.as_deref().unwrap_or("documents have changed since they were read");
-        writeln!(
-            out,
-            "  {site}/{repository}: {} of {} chunks: {reason}",
-            count(chunks - expanded_chunks),
-            count(*chunks)
-        )?;
-    }
+    others.iter().try_for_each(|one| writeln!(out, "  {}", partial::line(one)))?;
     Ok(writeln!(out)?)
 }
 

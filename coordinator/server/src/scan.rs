@@ -8,9 +8,11 @@
 mod disk_wait;
 mod estimate;
 mod fine;
+mod fine_questions;
 mod launch;
 mod refinement;
 mod running;
+mod site_wait;
 mod state;
 mod sync;
 mod verification;
@@ -19,10 +21,10 @@ use std::collections::{BTreeMap, BTreeSet, HashMap};
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, MutexGuard};
 
-use cognate_analysis::Analyser;
 use cognate_analysis::published::file_digest;
 use cognate_analysis::refine::{Choice, Choices, scope_of};
 use cognate_analysis::spec::{Layer, ScanSpec};
+use cognate_analysis::{Analyser, Error as AnalysisError};
 use cognate_fingerprint::{Key, MethodId};
 use cognate_proto::name::{PartyName, RepositoryName, ScanId, SiteName};
 use cognate_proto::v1::attach_response::Message as Down;
@@ -37,8 +39,9 @@ use self::fine::AttachedSites;
 pub(crate) use self::launch::check_member;
 pub(crate) use self::running::Scan;
 pub use self::running::{RepositoryProgress, ScanEnd, ScanProgress};
+use self::site_wait::SiteWait;
 pub(crate) use self::state::status;
-use self::sync::Synced;
+use self::sync::{Synced, until};
 use crate::agreement::{Claims, Standing};
 use crate::error::Error;
 use crate::identity::Members;
@@ -132,13 +135,50 @@ impl Scans {
             }
             _ => row,
         };
-        let turn = tokio::select! {
-            turn = Arc::clone(&self.analyses).acquire_owned() => turn.expect("it is never closed"),
-            () = scan.stopped() => return Err(Error::Cancelled),
-        };
-        let (scans, scan) = (Arc::clone(self), Arc::clone(scan));
-        let finishing = cognate_storage::disk::off_tasks(move || scans.analyse_and_publish(&scan, row, turn));
-        finishing.await.unwrap_or_else(|_| Err(Error::Refused("the analysis crashed: see the log".to_owned())))
+        self.analyse(scan, row).await
+    }
+
+    /// The steps after the first, again whenever sites that were away for long are back.
+    async fn analyse(self: &Arc<Scans>, scan: &Arc<Scan>, mut row: ScanRow) -> Result<PathBuf, Error> {
+        loop {
+            let turn = tokio::select! {
+                turn = Arc::clone(&self.analyses).acquire_owned() => turn.expect("it is never closed"),
+                () = scan.stopped() => return Err(Error::Cancelled),
+            };
+            let (scans, of) = (Arc::clone(self), Arc::clone(scan));
+            let finishing = cognate_storage::disk::off_tasks(move || scans.analyse_and_publish(&of, row, turn));
+            match finishing.await {
+                Ok(Err(Error::Analysis(AnalysisError::Waiting(sites)))) => self.wait_for(scan, &sites).await?,
+                done => {
+                    return done
+                        .unwrap_or_else(|_| Err(Error::Refused("the analysis crashed: see the log".to_owned())));
+                }
+            }
+            // The step that it had recorded counts.
+            row = self.records.store.scan(scan.id)?.ok_or(Error::UnknownScan(scan.id))?;
+        }
+    }
+
+    /// Waits without memory or a turn, until one of these sites can answer, or their time is over.
+    async fn wait_for(&self, scan: &Scan, sites: &[SiteName]) -> Result<(), Error> {
+        let wait = SiteWait { sessions: Arc::clone(&self.sessions), members: Arc::clone(&self.members) };
+        let reasons = sites.iter().filter_map(|site| Some(format!("{site}: {}", wait.reason(site)?)));
+        let mut reasons: Vec<String> = reasons.collect();
+        reasons.dedup();
+        tracing::info!(scan = %scan.id, reasons = reasons.join("; "), "a scan waits for sites");
+        let shown = Some(reasons.join("; ")).filter(|shown| !shown.is_empty());
+        scan.progress.send_modify(|progress| progress.waiting = shown);
+        let deadline = scan.fine_deadline();
+        let waited = scan.waits(async {
+            tokio::select! {
+                () = wait.any(sites) => Ok(()),
+                () = until(deadline) => Ok(()),
+                () = scan.stopped() => Err(Error::Cancelled),
+            }
+        });
+        waited.await?;
+        scan.progress.send_modify(|progress| progress.waiting = None);
+        Ok(())
     }
 
     /// Records the input of the analysis.
@@ -155,6 +195,9 @@ impl Scans {
         // The turn ends with the sites.
         let sites = AttachedSites::of(self, scan, turn)?;
         let written = self.analyser.analyse(scan, &mut row, &sites)?;
+        if scan.spec.options.require_complete && !row.coarse.is_empty() {
+            return Err(Error::Incomplete(reasons(&row.coarse)));
+        }
         if !scan.spec.in_process {
             row.digest = digest(&written.path)?;
             row.file_digest = file_digest(&written.path)?;
@@ -209,13 +252,11 @@ impl Scans {
 
     /// Checks that enough indexes exist to continue.
     fn check_missing(&self, spec: &ScanSpec, row: &ScanRow) -> Result<(), Error> {
-        let reason = |one: &MissingRow| format!("{}/{}: {}", one.site, one.repository, one.reason);
-        let reasons: Vec<String> = row.missing.iter().map(reason).collect();
         if row.frozen.is_empty() {
-            return Err(Error::NothingToAnalyse(reasons.join("; ")));
+            return Err(Error::NothingToAnalyse(reasons(&row.missing)));
         }
         if spec.options.require_complete && !row.missing.is_empty() {
-            return Err(Error::Incomplete(reasons.join("; ")));
+            return Err(Error::Incomplete(reasons(&row.missing)));
         }
         Ok(())
     }
@@ -401,7 +442,7 @@ impl Scans {
     fn report_end(&self, scan: &Scan, end: &ScanEnd) {
         let status = match end {
             ScanEnd::Published(_) => match self.records.store.scan(scan.id) {
-                Ok(Some(row)) if !row.missing.is_empty() => "partial",
+                Ok(Some(row)) if row.is_partial() => "partial",
                 _ => "complete",
             },
             ScanEnd::Failed { .. } => "failed",
@@ -425,6 +466,12 @@ impl Scans {
     pub(crate) fn lock(&self) -> MutexGuard<'_, HashMap<ScanId, Arc<Scan>>> {
         self.running.lock().expect("no critical section panics")
     }
+}
+
+/// Repositories and their reasons, in one line.
+fn reasons(rows: &[MissingRow]) -> String {
+    let reason = |one: &MissingRow| format!("{}/{}: {}", one.site, one.repository, one.reason);
+    rows.iter().map(reason).collect::<Vec<_>>().join("; ")
 }
 
 /// The digest of a result that was just written.

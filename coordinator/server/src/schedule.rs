@@ -28,6 +28,8 @@ use cognate_storage::store::ScanStep;
 const LOOK_INTERVAL: Duration = Duration::from_secs(30);
 /// The time between two checks for state that is past its retention time, and of the size of the journal.
 const EXPIRE_INTERVAL: Duration = Duration::from_secs(600);
+/// The longest wait of a scheduled scan for a site, unless its options have another: nobody looks at it.
+const SITE_WAIT: Duration = Duration::from_secs(24 * 3600);
 
 /// Launches scans that are due and reports those that have ended, for as long as it is polled.
 pub(crate) async fn run(schedules: Arc<Schedules>, removal: Arc<Removal>, limits: AnalysisLimits, keep: KeepFor) {
@@ -88,7 +90,8 @@ impl Schedules {
                 tracing::info!(schedule = schedule.name, scan = %last, "the last scan of a schedule has not ended: this one is left out");
             } else {
                 let id = due_id(&schedule);
-                let options = ScanOptions::of_record(schedule.options.as_ref());
+                let mut options = ScanOptions::of_record(schedule.options.as_ref());
+                options.sync_deadline.get_or_insert(SITE_WAIT);
                 let launched = self.scans.launch_as(id, options, "", &schedule.name, limits);
                 match launched {
                     Ok(()) => {

@@ -22,7 +22,8 @@ use cognate_proto::name::{RepositoryName, SiteName, one_line};
 use cognate_proto::scope::{Scope, ScopeId};
 use cognate_proto::v1::attach_response::Message as Down;
 use cognate_proto::v1::{
-    Assignment, AttachResponse, Cancel, Estimate, Hello, OpenIndex, SyncEnded, SyncProgress, SyncSummary, Welcome,
+    Assignment, AttachResponse, Cancel, Estimate, Hello, OpenIndex, SiteState, SyncEnded, SyncProgress, SyncSummary,
+    Welcome,
 };
 use tokio::sync::{Notify, mpsc, watch};
 use tonic::Status;
@@ -30,7 +31,7 @@ use tonic::Status;
 use self::file_hashes::FileHashQuestions;
 pub(crate) use self::file_hashes::{SiteAnswer, SiteQuestion};
 use self::fine::FineQuestions;
-pub(crate) use self::fine::FineScan;
+pub(crate) use self::fine::{FinePart, FineScan, TakenFine};
 use self::greeting::Greeting;
 use self::measure::MeasureQuestions;
 pub(crate) use self::questions::NoAnswer;
@@ -56,7 +57,7 @@ pub(crate) struct Sessions {
     file_hash_questions: FileHashQuestions,
     fine_questions: FineQuestions,
     measure_questions: MeasureQuestions,
-    /// Counts attachments, so that tasks that wait for a site notice them.
+    /// Counts attachments and changes of state, so that tasks that wait for a site notice them.
     changes: watch::Sender<u64>,
     /// Notified whenever an index is sealed.
     pub(crate) seals: Notify,
@@ -67,6 +68,7 @@ struct Session {
     down: mpsc::Sender<Result<AttachResponse, Status>>,
     greeting: Greeting,
     paused: bool,
+    outside_hours: bool,
     last_heard: i64,
     last_written: i64,
     clock_skew_seconds: i64,
@@ -104,6 +106,7 @@ pub(crate) struct AttachedSite {
     pub(crate) unkeyed_across_parties: bool,
     pub(crate) software: String,
     pub(crate) paused: bool,
+    pub(crate) outside_hours: bool,
     pub(crate) last_heard: i64,
     pub(crate) clock_skew_seconds: i64,
     /// The kinds of hashes that it stores of its files.
@@ -255,6 +258,7 @@ impl Sessions {
             down,
             greeting,
             paused: hello.paused,
+            outside_hours: hello.outside_hours,
             last_heard: now,
             last_written: now,
             clock_skew_seconds,
@@ -323,10 +327,11 @@ impl Sessions {
     }
 
     /// Records that a site takes assignments now, or does not.
-    pub(crate) fn set_paused(&self, site: &SiteName, number: u64, paused: bool) {
+    pub(crate) fn set_state(&self, site: &SiteName, number: u64, state: SiteState) {
         if let Some(session) = lock(&self.attached).get_mut(site).filter(|session| session.number == number) {
-            session.paused = paused;
+            (session.paused, session.outside_hours) = (state.paused, state.outside_hours);
         }
+        self.changes.send_modify(|changes| *changes += 1);
     }
 
     /// The properties of a site, if it is attached.
@@ -337,6 +342,7 @@ impl Sessions {
             unkeyed_across_parties: session.greeting.unkeyed_across_parties,
             software: session.greeting.software.clone(),
             paused: session.paused,
+            outside_hours: session.outside_hours,
             last_heard: session.last_heard,
             clock_skew_seconds: session.clock_skew_seconds,
             file_hashes: session.greeting.file_hashes,
@@ -355,7 +361,7 @@ impl Sessions {
         sites
     }
 
-    /// Notifies when a site comes or goes.
+    /// Notifies when a site comes, goes, pauses or goes on.
     pub(crate) fn changes(&self) -> watch::Receiver<u64> {
         self.changes.subscribe()
     }

@@ -2,6 +2,7 @@
 
 mod results;
 
+use std::collections::VecDeque;
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -21,7 +22,7 @@ use cognate_proto::v1::{
     PushRequest, PushResponse, ReceivedRequest, ReceivedResponse, ResultsRequest, ResultsResponse, ScopeRequest,
     ScopeResponse,
 };
-use tokio::sync::mpsc;
+use tokio::sync::{mpsc, oneshot};
 use tokio_stream::wrappers::ReceiverStream;
 use tonic::{Request, Response, Status};
 
@@ -30,7 +31,7 @@ use crate::error::Error;
 use crate::ingest::{self, Push};
 use crate::metrics::Metrics;
 use crate::scan::Scans;
-use crate::session::{Attached, NoAnswer, Sessions};
+use crate::session::{Attached, NoAnswer, Sessions, TakenFine};
 use crate::silence::Silence;
 use crate::storing::Storing;
 use crate::streams::{Outgoing, Streams};
@@ -56,6 +57,7 @@ impl Worker for WorkerService {
     type ResultsStream = Outgoing<ResultsResponse>;
     type ScopeStream = Outgoing<ScopeResponse>;
     type FineChoicesStream = Outgoing<FineChoice>;
+    type FineChunksStream = ReceiverStream<Result<FineChunksResponse, Status>>;
     type FileHashesStream = Outgoing<FileHashTable>;
     type AttachStream = ReceiverStream<Result<AttachResponse, Status>>;
     type PushStream = ReceiverStream<Result<PushResponse, Status>>;
@@ -198,29 +200,22 @@ impl Worker for WorkerService {
     async fn fine_chunks(
         &self,
         request: Request<Messages<FineChunksRequest>>,
-    ) -> Result<Response<FineChunksResponse>, Status> {
+    ) -> Result<Response<Self::FineChunksStream>, Status> {
         let site = site_of(&request)?;
         let mut requests = request.into_inner();
         let Some(FineChunksRequest { message: Some(FineUp::Answer(answer)) }) = first(&mut requests).await? else {
             return Err(Status::invalid_argument("an answer must begin with its question"));
         };
-        let mut answering = self.sessions.answering_fine(&site, answer.query)?;
-        loop {
-            let message = first(&mut requests).await.ok().flatten().and_then(|request| request.message);
-            let Some(message) = message else {
-                // The line was cut, or the worker ended: the site is asked again when it is back.
-                answering.finish(Err(NoAnswer::absent("its site's answer was cut off")));
-                return Err(Status::aborted("the answer was cut off"));
-            };
-            match answering.take(message) {
-                Ok(true) => return Ok(Response::new(FineChunksResponse {})),
-                Ok(false) => {}
-                Err(error) => {
-                    answering.finish(Err(NoAnswer::unusable(&error)));
-                    return Err(error.into());
-                }
+        // Such a question is there: else the site need not send anything.
+        drop(self.sessions.answering_fine(&site, answer.query)?);
+        let (receipts, stream) = mpsc::channel(DOWN_MESSAGES);
+        let sessions = Arc::clone(&self.sessions);
+        crate::tasks::spawn(async move {
+            if let Err(status) = receive_fine(&sessions, &site, answer.query, requests, &receipts).await {
+                let _ = receipts.send(Err(status)).await;
             }
-        }
+        });
+        Ok(Response::new(ReceiverStream::new(stream)))
     }
 
     async fn measures(&self, request: Request<MeasureAnswer>) -> Result<Response<MeasureReceipt>, Status> {
@@ -228,6 +223,55 @@ impl Worker for WorkerService {
         self.sessions.answer_measures(&site, &request.into_inner())?;
         Ok(Response::new(MeasureReceipt {}))
     }
+}
+
+/// Receives an answer of fine chunks, and acknowledges each part once it is kept. A site may take any time between two of them, as in a
+/// push: its session shows that it is alive.
+async fn receive_fine(
+    sessions: &Sessions,
+    site: &SiteName,
+    query: u64,
+    mut requests: Messages<FineChunksRequest>,
+    receipts: &mpsc::Sender<Result<FineChunksResponse, Status>>,
+) -> Result<(), Status> {
+    let mut answering = sessions.answering_fine(site, query)?;
+    let mut unkept: VecDeque<oneshot::Receiver<()>> = VecDeque::new();
+    let (mut tables, mut is_complete) = (0, false);
+    while !is_complete || !unkept.is_empty() {
+        let next_kept = async {
+            match unkept.front_mut() {
+                Some(kept) => kept.await,
+                None => std::future::pending().await,
+            }
+        };
+        tokio::select! {
+            kept = next_kept => {
+                // The caller has given up, and nobody keeps the rest.
+                kept.map_err(|_| Status::aborted("no caller waits for this answer any more"))?;
+                unkept.pop_front();
+                tables += 1;
+                // A site that has gone away is asked again.
+                let _ = receipts.send(Ok(FineChunksResponse { tables })).await;
+            }
+            message = requests.message(), if !is_complete => {
+                let Some(message) = message.ok().flatten().and_then(|request| request.message) else {
+                    // The line was cut, or the worker ended: the site is asked again when it is back.
+                    answering.finish(Err(NoAnswer::absent("its site's answer was cut off")));
+                    return Err(Status::aborted("the answer was cut off"));
+                };
+                match answering.take(message).await {
+                    Ok(TakenFine::Part(kept)) => unkept.push_back(kept),
+                    Ok(TakenFine::End) => is_complete = true,
+                    Err(error) => {
+                        answering.finish(Err(NoAnswer::unusable(&error)));
+                        return Err(error.into());
+                    }
+                }
+            }
+            () = answering.ended() => return Err(Status::aborted("the session has ended")),
+        }
+    }
+    Ok(())
 }
 
 /// The first message of a stream, which must come soon.
@@ -300,7 +344,7 @@ impl SessionTask {
                     }
                 }
             }
-            Up::State(state) => self.sessions.set_paused(&self.site, number, state.paused),
+            Up::State(state) => self.sessions.set_state(&self.site, number, state),
             Up::KeepAlive(_) => {}
             Up::Hello(_) => return false,
         }

@@ -216,6 +216,9 @@ pub struct ScanRow {
     /// known which one it was.
     #[prost(bytes = "vec", tag = "16")]
     pub key_fingerprint: Vec<u8>,
+    /// Repositories that did not give the fine chunks that they were asked for, though their policy allows it, and why.
+    #[prost(message, repeated, tag = "17")]
+    pub coarse: Vec<MissingRow>,
 }
 
 /// Facts about one layer of a scan: fixed when it is frozen, and found after that.
@@ -253,6 +256,11 @@ impl ScanRow {
         self.step = ScanStep::Failed.into();
         self.failure_kind = kind.into();
         self.failure = reason.into();
+    }
+
+    /// True if a repository is missing from its result, or gave less than its policy allows.
+    pub fn is_partial(&self) -> bool {
+        !self.missing.is_empty() || !self.coarse.is_empty()
     }
 
     /// The options of the scan.

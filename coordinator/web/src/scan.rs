@@ -110,6 +110,7 @@ impl RepositoryView {
             name: state.repository.as_ref().map(repository).unwrap_or_default(),
             state: match (state.ended, state.failure.is_empty(), state.attached) {
                 (_, true, _) if is_foreign => "not shown",
+                (true, true, _) if !state.waiting.is_empty() => "waited for",
                 (true, true, _) => "done",
                 (true, false, _) => "failed",
                 (false, _, true) => "reading",
@@ -121,7 +122,7 @@ impl RepositoryView {
             documents_done: state.documents_done,
             read_bytes: state.read_bytes,
             sent_bytes: state.sent_bytes,
-            failure: state.failure.clone(),
+            failure: if state.failure.is_empty() { state.waiting.clone() } else { state.failure.clone() },
         }
     }
 }
@@ -143,8 +144,8 @@ fn advice(state: &v1::ScanState) -> &'static str {
              log has more details."
         }
         ScanStatus::Partial => {
-            "Sites are missing from this result, as the table says. Launch the scan again once they are attached: the others \
-             read only what has changed."
+            "Sites are missing from this result, or gave less than they were asked for, as the table and the report say. Launch the \
+             scan again once they are attached: the others read only what has changed."
         }
         ScanStatus::Cancelled => {
             "Somebody stopped it. The data that was read stays, so a new scan continues from there."

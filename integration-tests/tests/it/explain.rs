@@ -2,11 +2,9 @@
 
 use std::path::PathBuf;
 
-use cognate_integration_tests::tree::Files;
+use cognate_integration_tests::tree::{self, Files};
 use cognate_integration_tests::{Dice, Federation, Sandbox, sandbox};
 use serde_json::{Value, json};
-
-use crate::fine;
 
 /// Lines that no two numbers share.
 fn lines(from: u64, to: u64) -> String {
@@ -134,7 +132,7 @@ fn figures(row: &Value) -> Value {
 fn the_figures_of_an_explanation_are_those_of_the_report_and_what_is_drawn_was_counted() {
     let mut federation = Federation::new(0x4e9b);
     let mut dice = Dice::new(0x4e9b);
-    let [old, new] = fine::versions(&mut dice);
+    let [old, new] = tree::versions(&mut dice);
     federation.add("paris", &files(&[("guide.txt", &old)]));
     federation.add("tokyo", &files(&[("guide.txt", &new)]));
     federation.sandbox.settle();
@@ -178,7 +176,7 @@ fn the_figures_of_an_explanation_are_those_of_the_report_and_what_is_drawn_was_c
 fn a_pair_whose_fine_chunks_a_site_did_not_give_is_of_whole_chunks() {
     let mut federation = Federation::new(0x4e9c);
     let mut dice = Dice::new(0x4e9c);
-    let [old, new] = fine::versions(&mut dice);
+    let [old, new] = tree::versions(&mut dice);
     let common: String = (0..5000).map(|_| format!("{:x} ", dice.below(1 << 40))).collect();
     let [old, new] = [old, new].map(|text| format!("{common}{text}"));
     federation.add("paris", &files(&[("guide.txt", &old)]));

@@ -3,11 +3,11 @@
 
 use std::path::{Path, PathBuf};
 
-use cognate_integration_tests::tree::Files;
+use cognate_integration_tests::tree::{Files, versions};
 use cognate_integration_tests::{Dice, Federation};
 use serde_json::{Value, json};
 
-use crate::fine::{fine_bytes, truth, versions};
+use crate::fine::{fine_bytes, truth};
 use crate::hook::listener;
 
 /// A document, an edited version of it with a part in common, and one that has nothing to do with them.

@@ -2,27 +2,15 @@
 
 mod exact;
 mod in_common;
+mod interrupted;
 mod standard_text;
 
 use std::os::unix::fs::PermissionsExt as _;
 
 use cognate_integration_tests::sandbox::compare_args;
-use cognate_integration_tests::tree::Files;
+use cognate_integration_tests::tree::{Files, versions};
 use cognate_integration_tests::{Dice, Federation, Sandbox};
 use serde_json::{Value, json};
-
-/// Lines of a text, and the same with a word changed in one line of twelve: every chunk of a thousand bytes differs.
-pub(crate) fn versions(dice: &mut Dice) -> [String; 2] {
-    let mut texts = [String::new(), String::new()];
-    for line in 0..400 {
-        let words: Vec<String> = (0..12).map(|_| format!("{:x}", dice.below(1 << 24))).collect();
-        let text = words.join(" ");
-        let edited = if line % 12 == 5 { text.replacen(&words[6], "another word", 1) } else { text.clone() };
-        texts[0].push_str(&format!("{text}\n"));
-        texts[1].push_str(&format!("{edited}\n"));
-    }
-    texts
-}
 
 /// The share of a that is in windows of 32 bytes which b has too.
 pub(crate) fn truth(a: &[u8], b: &[u8]) -> f64 {

@@ -64,7 +64,7 @@ fn a_line_that_is_closed_on_one_side_is_made_anew() {
 
 #[test]
 fn lines_of_four_sites_that_come_and_go_one_after_the_other_get_everything_across() {
-    let mut federation = federation(1504, &["a", "b", "c", "d"], 600_000);
+    let mut federation = federation(1504, &["a", "b", "c", "d"], 1_500_000);
     let mut scan = federation.begin_scan(&MEAN);
     let mut cuts = 0;
     // Half a minute at most: each is cut off for a while, the next before it is back.

@@ -255,9 +255,17 @@ pub struct FineEnd {
     /// The policy of the site is the reason.
     #[prost(bool, tag = "4")]
     pub refused: bool,
+    /// The reason is a pause, or the hours of the site: it can be asked again later.
+    #[prost(bool, tag = "5")]
+    pub closed: bool,
 }
+/// An acknowledgement.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, ::prost::Message)]
-pub struct FineChunksResponse {}
+pub struct FineChunksResponse {
+    /// Tables of this call that the coordinator has: it does not ask for their chunks again.
+    #[prost(uint64, tag = "1")]
+    pub tables: u64,
+}
 /// The counts of a query of the control stream, or the reason why there are none.
 #[derive(Clone, PartialEq, ::prost::Message)]
 pub struct MeasureAnswer {
@@ -314,11 +322,13 @@ pub mod attach_request {
 /// Sent after some time without other messages, so that the peer knows the connection works.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, ::prost::Message)]
 pub struct KeepAlive {}
-/// The state of the site. A paused site lets assignments wait.
+/// The state of the site. A site that is paused or outside of its hours lets assignments wait.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, ::prost::Message)]
 pub struct SiteState {
     #[prost(bool, tag = "1")]
     pub paused: bool,
+    #[prost(bool, tag = "2")]
+    pub outside_hours: bool,
 }
 /// The first message of a control stream.
 #[derive(Clone, PartialEq, Eq, Hash, ::prost::Message)]
@@ -356,6 +366,9 @@ pub struct Hello {
     /// query.
     #[prost(enumeration = "FileHashKind", repeated, tag = "11")]
     pub file_hashes: ::prost::alloc::vec::Vec<i32>,
+    /// If set, the site reads nothing until its hours begin.
+    #[prost(bool, tag = "12")]
+    pub outside_hours: bool,
 }
 /// Progress of a sync. Its numbers never fall within a sync, except for open_bytes.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, ::prost::Message)]
@@ -1251,13 +1264,16 @@ pub mod worker_client {
                 )
                 .await
         }
-        /// The fine chunks of these chunks.
+        /// The fine chunks of these chunks. The coordinator acknowledges each table, so that the worker keeps few of them under way.
         pub async fn fine_chunks(
             &mut self,
             request: impl tonic::IntoStreamingRequest<Message = super::FineChunksRequest>,
-        ) -> Result<Response<super::FineChunksResponse>, Status> {
+        ) -> Result<
+            Response<crate::calls::Messages<super::FineChunksResponse>>,
+            Status,
+        > {
             self.calls
-                .client_streaming(
+                .streaming(
                     "/cognate.v1.Worker/FineChunks",
                     request.into_streaming_request(),
                 )
@@ -1351,11 +1367,16 @@ pub mod worker_server {
             &self,
             request: Request<super::FineChoiceRequest>,
         ) -> Result<Response<Self::FineChoicesStream>, Status>;
-        /// The fine chunks of these chunks.
+        type FineChunksStream: tonic::codegen::tokio_stream::Stream<
+                Item = Result<super::FineChunksResponse, Status>,
+            >
+            + Send
+            + 'static;
+        /// The fine chunks of these chunks. The coordinator acknowledges each table, so that the worker keeps few of them under way.
         async fn fine_chunks(
             &self,
             request: Request<crate::calls::Messages<super::FineChunksRequest>>,
-        ) -> Result<Response<super::FineChunksResponse>, Status>;
+        ) -> Result<Response<Self::FineChunksStream>, Status>;
         /// The counts of a query for the exact measure of pairs of contents.
         async fn measures(
             &self,
@@ -1453,7 +1474,7 @@ pub mod worker_server {
                 }
                 "/cognate.v1.Worker/FineChunks" => {
                     incoming
-                        .client_streaming(move |request| Box::pin(async move {
+                        .streaming(move |request| Box::pin(async move {
                             T::fine_chunks(&service, request).await
                         }))
                 }
@@ -3066,6 +3087,15 @@ pub struct RepositoryState {
     /// Bytes of the files that are being read which are still to be read.
     #[prost(uint64, tag = "10")]
     pub open_bytes: u64,
+    /// Chunks that the analysis asks the site to cut again; 0 before it asks.
+    #[prost(uint64, tag = "11")]
+    pub fine_chunks: u64,
+    /// Of these, chunks that it has cut.
+    #[prost(uint64, tag = "12")]
+    pub fine_chunks_done: u64,
+    /// The reason why the analysis waits for the site, in one line; empty if it does not.
+    #[prost(string, tag = "13")]
+    pub waiting: ::prost::alloc::string::String,
 }
 #[derive(Clone, Copy, PartialEq, Eq, Hash, ::prost::Message)]
 pub struct AnalysisState {

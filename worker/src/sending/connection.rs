@@ -17,16 +17,18 @@ use cognate_proto::v1::file_hash_hits_request::Message as HitsUp;
 use cognate_proto::v1::fine_chunks_request::Message as FineUp;
 use cognate_proto::v1::worker_client::WorkerClient;
 use cognate_proto::v1::{
-    AttachRequest, AttachResponse, EnrollRequest, EnrollResponse, FileHashHitsRequest, FileHashesRequest,
+    AttachRequest, AttachResponse, EnrollRequest, EnrollResponse, FileHashHitsRequest, FileHashesRequest, FineAnswer,
     FineChoiceRequest, FineChunksRequest, Hello, MeasureAnswer, PushRequest, PushResponse, ReceivedIndex,
     ReceivedRequest, RenewRequest, RenewResponse, ResultsRequest, ResultsResponse, ScopeRequest,
 };
 use tokio::sync::mpsc;
+use tokio::time::Instant;
 use tokio_stream::wrappers::ReceiverStream;
-use tonic::Status;
 use tonic::transport::Channel;
+use tonic::{Code, Status};
 
 use super::dry_run_file::{self, DryRun};
+use super::fine_upload::{LineWindow, SILENCE_MAX, TablesUnderWay};
 use super::outgoing::{ANSWER_MAX, Outgoing};
 use super::send_log::SendLog;
 use crate::error::{SiteError, SyncError};
@@ -38,22 +40,27 @@ pub struct Connection {
     /// `None` for a dry run, whose pushes are answered like those to a coordinator that holds nothing.
     channel: Option<Channel>,
     log: SendLog,
+    window: LineWindow,
 }
 
 impl Connection {
     /// A connection that writes every message to the ledger first.
     pub fn new(channel: Channel, ledger: Arc<Ledger>, destination: &str) -> Connection {
-        Connection { channel: Some(channel), log: SendLog::Ledger(ledger, destination.into()) }
+        Connection {
+            channel: Some(channel),
+            log: SendLog::Ledger(ledger, destination.into()),
+            window: LineWindow::default(),
+        }
     }
 
     /// A connection within one process.
     pub(crate) fn within_process(channel: Channel) -> Connection {
-        Connection { channel: Some(channel), log: SendLog::None }
+        Connection { channel: Some(channel), log: SendLog::None, window: LineWindow::default() }
     }
 
     /// The connection of a dry run.
     pub(crate) fn dry_run(dry_run: Arc<DryRun>) -> Connection {
-        Connection { channel: None, log: SendLog::DryRun(dry_run) }
+        Connection { channel: None, log: SendLog::DryRun(dry_run), window: LineWindow::default() }
     }
 
     fn channel(&self) -> Result<Channel, Status> {
@@ -177,15 +184,69 @@ impl Connection {
         Ok(choice)
     }
 
-    /// Sends the fine chunks of a query.
-    pub(crate) async fn fine_chunks(&self, messages: Vec<FineUp>) -> Result<(), SyncError> {
-        let requests: Vec<FineChunksRequest> =
-            messages.into_iter().map(|message| FineChunksRequest { message: Some(message) }).collect();
-        let requests = self.log.all_recorded(Kind::FineChunks, requests).await?;
-        let late = |_| Status::deadline_exceeded("the coordinator did not answer");
+    /// Sends the answer to a query for fine chunks: the messages as they come, up to the last one. `false`: nobody waits for it any more.
+    ///
+    /// # Errors
+    /// Fails if the coordinator does not acknowledge, if messages end without the last one, or if one cannot be logged.
+    pub(crate) async fn fine_chunks(
+        &self,
+        query: u64,
+        mut messages: mpsc::Receiver<FineUp>,
+    ) -> Result<bool, SyncError> {
+        let late = || Status::deadline_exceeded("the coordinator did not answer");
+        let broken = |what: &str| SyncError::Violation(format!("it sent {what}"));
+        let (sender, requests) = mpsc::channel(1);
+        self.send_fine(&sender, FineUp::Answer(FineAnswer { query })).await?;
         let mut worker = self.worker()?;
-        let sending = worker.fine_chunks(tokio_stream::iter(requests));
-        tokio::time::timeout(ANSWER_MAX, sending).await.map_err(late)??;
+        let calling = worker.fine_chunks(ReceiverStream::new(requests));
+        let mut receipts = match tokio::time::timeout(ANSWER_MAX, calling).await.map_err(|_| late())? {
+            Ok(receipts) => receipts.into_inner(),
+            Err(status) if status.code() == Code::Aborted => return Ok(false),
+            Err(status) => return Err(status.into()),
+        };
+        let (mut sender, mut tables) = (Some(sender), TablesUnderWay::new(self.window.clone()));
+        let mut heard = Instant::now();
+        loop {
+            let is_silent = async {
+                match tables.is_empty() && sender.is_some() {
+                    true => std::future::pending().await,
+                    false => tokio::time::sleep_until(heard + SILENCE_MAX).await,
+                }
+            };
+            tokio::select! {
+                message = messages.recv(), if sender.is_some() && !tables.is_full() => {
+                    let (Some(message), Some(to_send)) = (message, &sender) else { return Err(SyncError::Cancelled) };
+                    if tables.is_empty() {
+                        heard = Instant::now();
+                    }
+                    let is_last = matches!(message, FineUp::End(_));
+                    self.send_fine(to_send, message).await?;
+                    match is_last {
+                        true => sender = None,
+                        false => tables.send(Instant::now()),
+                    }
+                }
+                receipt = receipts.message() => match receipt {
+                    Ok(Some(receipt)) => {
+                        heard = Instant::now();
+                        tables.acknowledge(receipt.tables, heard).map_err(broken)?;
+                    }
+                    Ok(None) if sender.is_none() => return Ok(true),
+                    Ok(None) => return Err(Status::aborted("the coordinator ended the call").into()),
+                    Err(status) if status.code() == Code::Aborted => return Ok(false),
+                    Err(status) => return Err(status.into()),
+                },
+                () = is_silent => return Err(late().into()),
+            }
+        }
+    }
+
+    /// Logs and sends a message of an answer.
+    async fn send_fine(&self, sender: &mpsc::Sender<FineChunksRequest>, message: FineUp) -> Result<(), SyncError> {
+        let request = FineChunksRequest { message: Some(message) };
+        let request = self.log.all_recorded(Kind::FineChunks, vec![request]).await?.remove(0);
+        // A call that has ended says why by its answer.
+        let _ = sender.send(request).await;
         Ok(())
     }
 

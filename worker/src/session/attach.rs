@@ -40,6 +40,8 @@ use crate::sending::push::PushLink;
 const KEEP_ALIVE_AFTER: Duration = Duration::from_secs(20);
 /// A coordinator that has been silent for this time counts as gone.
 const SILENCE_MAX: Duration = Duration::from_secs(60);
+/// Interval in which the hours of the site are checked.
+const HOURS_CHECK: Duration = Duration::from_secs(5);
 /// Longest wait for syncs to stop at the end of a session.
 const STOP_MAX: Duration = Duration::from_secs(20);
 
@@ -77,13 +79,15 @@ pub(crate) async fn session(
     shutdown: impl Future<Output = ()>,
 ) -> Result<SessionEnd, SiteError> {
     tokio::pin!(shutdown);
+    let hello = hello(site);
+    let state = SiteState { paused: hello.paused, outside_hours: hello.outside_hours };
     let (up, mut down) = tokio::select! {
-        attached = connection.attach(hello(site)) => attached?,
+        attached = connection.attach(hello) => attached?,
         () = &mut shutdown => return Ok(SessionEnd::Shutdown),
     };
-    let mut session = Session::new(site, connection, up, history, on_welcome);
+    let mut session = Session::new(site, connection, up, history, on_welcome, state);
     let mut pauses = site.pace.pauses();
-    pauses.mark_unchanged();
+    let mut hours = tokio::time::interval(HOURS_CHECK);
     let ended = loop {
         let check = tokio::time::sleep_until(session.next_check());
         let step = tokio::select! {
@@ -98,10 +102,8 @@ pub(crate) async fn session(
                 session.start_own_sync(request);
                 Ok(None)
             }
-            Ok(()) = pauses.changed() => {
-                let paused = *pauses.borrow_and_update();
-                session.up.send(Up::State(SiteState { paused })).await.map(|()| None).map_err(SiteError::from)
-            }
+            Ok(()) = pauses.changed() => session.send_state().await,
+            _ = hours.tick() => session.send_state().await,
             () = check => session.check_silence().await.map(|()| None),
         };
         match step {
@@ -121,6 +123,8 @@ struct Session<'a> {
     history: &'a AssignmentHistory,
     on_welcome: &'a (dyn Fn() + Sync),
     welcomed: bool,
+    /// The last state that the coordinator heard of.
+    state: SiteState,
     /// Number of bytes of a push that may be under way, by the last credit.
     credit: Arc<AtomicU64>,
     /// The session ends: what is cancelled now continues in the next session.
@@ -146,6 +150,7 @@ impl<'a> Session<'a> {
         up: Outgoing<AttachRequest>,
         history: &'a AssignmentHistory,
         on_welcome: &'a (dyn Fn() + Sync),
+        state: SiteState,
     ) -> Session<'a> {
         Session {
             site: Arc::clone(site),
@@ -154,6 +159,7 @@ impl<'a> Session<'a> {
             history,
             on_welcome,
             welcomed: false,
+            state,
             credit: Arc::new(AtomicU64::new(WINDOW_BYTES)),
             ending: Arc::new(AtomicBool::new(false)),
             cancels: HashMap::new(),
@@ -220,6 +226,15 @@ impl<'a> Session<'a> {
         }
         self.credit.store(bytes, Ordering::Relaxed);
         Ok(())
+    }
+
+    /// Tells the coordinator whether the site takes assignments now, if that has changed.
+    async fn send_state(&mut self) -> Step {
+        let state = self.site.state();
+        if std::mem::replace(&mut self.state, state) != state {
+            self.up.send(Up::State(state)).await?;
+        }
+        Ok(None)
     }
 
     /// The time of the next check for silence, of either end.

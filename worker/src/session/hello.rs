@@ -12,6 +12,7 @@ pub(crate) fn hello(site: &Site) -> Hello {
     let config = &site.config;
     let (generation, instance) = config.presence.map_or((0, 0), |presence| (presence.generation, presence.instance));
     let now = (config.clock)().duration_since(UNIX_EPOCH).unwrap_or_default().as_secs();
+    let state = site.state();
     Hello {
         protocol_min: *PROTOCOL.start(),
         protocol_max: *PROTOCOL.end(),
@@ -20,7 +21,8 @@ pub(crate) fn hello(site: &Site) -> Hello {
         software: env!("CARGO_PKG_VERSION").to_owned(),
         generation,
         instance,
-        paused: site.pace.is_paused(),
+        paused: state.paused,
+        outside_hours: state.outside_hours,
         unkeyed_across_parties: config.policy.unkeyed_across_parties,
         now: i64::try_from(now).unwrap_or(i64::MAX),
         file_hashes: config.policy.file_hashes.to_wire(),

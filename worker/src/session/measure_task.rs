@@ -44,7 +44,7 @@ async fn measure(task: &Task, query: &MeasureQuery) -> Result<Measured, SyncErro
     let (site, cancelled) = (&task.site, &task.link.cancelled);
     let (jobs, pairs) = site.offer.check_measure(query)?;
     if tokio::time::timeout(OPEN_MAX, site.pace.open()).await.is_err() {
-        return Err(SyncError::Assignment("the site is paused, or outside of its hours".to_owned()));
+        return Err(SyncError::Closed);
     }
     let turn = unless_cancelled(cancelled, Arc::clone(&site.sync_turn).acquire_owned()).await?;
     let turn = turn.expect("the semaphore is never closed");

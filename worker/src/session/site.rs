@@ -4,6 +4,7 @@ use std::path::PathBuf;
 use std::sync::Arc;
 use std::sync::atomic::AtomicU64;
 
+use cognate_proto::v1::SiteState;
 use tokio::sync::Semaphore;
 
 use super::offer::Offer;
@@ -81,6 +82,11 @@ impl Site {
     /// The public name of the key that the site fingerprints with.
     pub fn key_fingerprint(&self) -> cognate_fingerprint::KeyFingerprint {
         self.config.key.fingerprint()
+    }
+
+    /// Whether the site takes assignments now.
+    pub(crate) fn state(&self) -> SiteState {
+        SiteState { paused: self.pace.is_paused(), outside_hours: !self.pace.is_within_hours() }
     }
 
     /// True if the coordinator is another process.

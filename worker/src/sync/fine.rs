@@ -27,9 +27,8 @@ use crate::error::SyncError;
 use crate::records::answers::ChunkLimit;
 use crate::records::cache::Cache;
 
-/// The fine chunks of a choice.
+/// The outcome of a choice whose fine chunks are sent.
 pub(crate) struct FineChunks {
-    pub(crate) tables: Vec<FineTable>,
     /// Contents that no document has any more.
     pub(crate) changed_contents: u64,
     pub(crate) read_bytes: u64,
@@ -52,16 +51,20 @@ struct Shared<'a> {
     lost: Mutex<HashSet<ContentDigest>>,
     chosen: HashMap<ContentDigest, Vec<Tag>>,
     read_bytes: AtomicU64,
+    /// Sends a table; false if nobody waits for it any more.
+    send: &'a (dyn Fn(FineTable) -> bool + Sync),
     cancelled: &'a AtomicBool,
 }
 
 impl Syncs {
-    /// Cuts chosen chunks of a repository again, if they are not more than this share of its chunks in a day. Blocks.
+    /// Cuts chosen chunks of a repository again, if they are not more than this share of its chunks in a day, and sends each table as soon
+    /// as it is full. Blocks.
     pub(crate) fn fine_chunks(
         &self,
         job: &Job,
         choice: FineChoice,
         share: f64,
+        send: &(dyn Fn(FineTable) -> bool + Sync),
         cancelled: &AtomicBool,
     ) -> Result<FineChunks, SyncError> {
         if let Some(answers) = &self.answers {
@@ -99,9 +102,10 @@ impl Syncs {
             lost: Mutex::default(),
             chosen,
             read_bytes: AtomicU64::new(0),
+            send,
             cancelled,
         };
-        let tables: Vec<io::Result<Vec<FineTable>>> = std::thread::scope(|scope| {
+        let read: Vec<io::Result<()>> = std::thread::scope(|scope| {
             let read = || self.read_all(&shared);
             let readers: Vec<_> = (0..self.settings.threads.get()).map(|_| scope.spawn(read)).collect();
             readers.into_iter().map(|reader| reader.join().expect("readers do not panic")).collect()
@@ -112,11 +116,11 @@ impl Syncs {
         if cancelled.load(Ordering::Relaxed) {
             return Err(SyncError::Cancelled);
         }
-        let tables: io::Result<Vec<Vec<FineTable>>> = tables.into_iter().collect();
+        let read: io::Result<()> = read.into_iter().collect();
+        read.map_err(|source| self.records.failure(source))?;
         let found = shared.found.into_inner().expect("no reader panicked while it held this lock");
         let lost = shared.lost.into_inner().expect("no reader panicked while it held this lock");
         Ok(FineChunks {
-            tables: tables.map_err(|source| self.records.failure(source))?.into_iter().flatten().collect(),
             changed_contents: (shared.chosen.len() - found.difference(&lost).count()) as u64,
             read_bytes: shared.read_bytes.into_inner(),
         })
@@ -144,7 +148,7 @@ impl Syncs {
     }
 
     /// One reader: takes files until there are no more.
-    fn read_all(&self, shared: &Shared<'_>) -> io::Result<Vec<FineTable>> {
+    fn read_all(&self, shared: &Shared<'_>) -> io::Result<()> {
         let Shared { job, root, cache, cancelled, .. } = *shared;
         let cut: Arc<Mutex<Cut>> = Arc::default();
         let (of_visitor, cutter) = (Arc::clone(&cut), FineCutter::new(&self.settings.key));
@@ -155,7 +159,7 @@ impl Syncs {
         let all = Selection::all();
         let mut reader = self.chunk_reader((job, root, cache), Box::new(visitor), &all, cancelled)?;
         while let Some((path, contents)) = shared.files.get(shared.next.fetch_add(1, Ordering::Relaxed)) {
-            if cancelled.load(Ordering::Relaxed) {
+            if cancelled.load(Ordering::Relaxed) || !shared.send_full(&cut) {
                 break;
             }
             let tags = contents.iter().flat_map(|content| &shared.chosen[content]).copied();
@@ -168,14 +172,19 @@ impl Syncs {
         }
         drop(reader);
         let mut cut = cut.lock().expect("nothing panicked while it was held");
-        Ok(std::mem::take(&mut cut.tables).finish())
+        // Whoever waits for the answer hears of its end in any case.
+        let _ = std::mem::take(&mut cut.tables).finish().into_iter().all(shared.send);
+        Ok(())
     }
 
     /// Takes parts of long documents until there are no more.
     fn read_parts(&self, shared: &Shared<'_>, cut: &Mutex<Cut>) {
         let (tagger, cutter) = (ChunkTagger::new(&self.settings.key), FineCutter::new(&self.settings.key));
-        let mut cut = cut.lock().expect("nothing panics while it is held");
         while let Some(part) = shared.parts.get(shared.next_part.fetch_add(1, Ordering::Relaxed)) {
+            if !shared.send_full(cut) {
+                return;
+            }
+            let mut cut = cut.lock().expect("nothing panics while it is held");
             let read = part
                 .read(shared.root, &tagger, (&self.pace, shared.cancelled), |tag, bytes| cut.add(tag, bytes, &cutter));
             match read {
@@ -224,6 +233,12 @@ impl Syncs {
 }
 
 impl Shared<'_> {
+    /// Sends the tables of a reader that are full; false if nobody waits for them any more.
+    fn send_full(&self, cut: &Mutex<Cut>) -> bool {
+        let full = cut.lock().expect("nothing panics while it is held").tables.take_full();
+        full.into_iter().all(self.send)
+    }
+
     /// Notes the contents of a file that was read.
     fn note(&self, done: &Fingerprinted) {
         self.read_bytes.fetch_add(done.read_bytes, Ordering::Relaxed);

@@ -14,12 +14,13 @@ use cognate_proto::index_digest::IndexDigest;
 use cognate_proto::limits::MESSAGE_BYTES_MAX;
 use cognate_proto::v1::attach_request::Message as AttachUp;
 use cognate_proto::v1::attach_response::Message as AttachDown;
+use cognate_proto::v1::fine_chunks_request::Message as FineUp;
 use cognate_proto::v1::push_request::Message as PushUp;
 use cognate_proto::v1::push_response::Message as PushDown;
 use cognate_proto::v1::worker_server::{Worker, WorkerServer};
 use cognate_proto::v1::{
     Ack, Assignment, AttachRequest, AttachResponse, FileHashHitsRequest, FileHashHitsResponse, FileHashTable,
-    FileHashesRequest, FineChoice, FineChoiceRequest, FineChunksRequest, FineChunksResponse, MeasureAnswer,
+    FileHashesRequest, FineChoice, FineChoiceRequest, FineChunksRequest, FineChunksResponse, FineEnd, MeasureAnswer,
     MeasureReceipt, MethodSpec, Opened, PushRequest, PushResponse, ReceivedRequest, ReceivedResponse, ResultsRequest,
     ResultsResponse, ScopeRequest, ScopeResponse, Sealed, SyncEnded, Welcome,
 };
@@ -122,6 +123,8 @@ pub(crate) struct Service {
     received: Arc<Mutex<Received>>,
     heard: mpsc::UnboundedSender<AttachUp>,
     measured: mpsc::UnboundedSender<MeasureAnswer>,
+    /// The ends of answers of fine chunks.
+    fine_ends: mpsc::UnboundedSender<FineEnd>,
     /// All messages of the worker, one after the other, as they are on the wire below TLS.
     wire: Arc<Mutex<Vec<u8>>>,
     /// The size of every message of a push.
@@ -136,6 +139,7 @@ impl Worker for Service {
     type ScopeStream = ReceiverStream<Result<ScopeResponse, Status>>;
     type FileHashesStream = ReceiverStream<Result<FileHashTable, Status>>;
     type FineChoicesStream = ReceiverStream<Result<FineChoice, Status>>;
+    type FineChunksStream = ReceiverStream<Result<FineChunksResponse, Status>>;
 
     async fn attach(&self, request: Request<Messages<AttachRequest>>) -> Result<Response<Self::AttachStream>, Status> {
         if let Some(status) = &self.script.refuses {
@@ -230,9 +234,20 @@ impl Worker for Service {
 
     async fn fine_chunks(
         &self,
-        _: Request<Messages<FineChunksRequest>>,
-    ) -> Result<Response<FineChunksResponse>, Status> {
-        Err(Status::unimplemented("not here"))
+        request: Request<Messages<FineChunksRequest>>,
+    ) -> Result<Response<Self::FineChunksStream>, Status> {
+        let (mut requests, ends) = (request.into_inner(), self.fine_ends.clone());
+        let (receipts, stream) = mpsc::channel(1);
+        tokio::spawn(async move {
+            let _receipts = receipts;
+            while let Ok(Some(request)) = requests.message().await {
+                if let Some(FineUp::End(end)) = request.message {
+                    let _ = ends.send(end);
+                    return;
+                }
+            }
+        });
+        Ok(Response::new(ReceiverStream::new(stream)))
     }
 
     async fn measures(&self, request: Request<MeasureAnswer>) -> Result<Response<MeasureReceipt>, Status> {
@@ -274,6 +289,7 @@ pub(crate) struct Running {
     pub(crate) folder: tempfile::TempDir,
     pub(crate) heard: mpsc::UnboundedReceiver<AttachUp>,
     pub(crate) measured: mpsc::UnboundedReceiver<MeasureAnswer>,
+    pub(crate) fine_ends: mpsc::UnboundedReceiver<FineEnd>,
     pub(crate) wire: Arc<Mutex<Vec<u8>>>,
     pub(crate) pushed: Arc<Mutex<Vec<usize>>>,
     pub(crate) dialled: Arc<Mutex<u32>>,
@@ -350,6 +366,7 @@ impl Running {
         let (dial, incoming) = mpsc::unbounded_channel();
         let (heard_to, heard) = mpsc::unbounded_channel();
         let (measured_to, measured) = mpsc::unbounded_channel();
+        let (fine_ends_to, fine_ends) = mpsc::unbounded_channel();
         let (wire, pushed) = (Arc::default(), Arc::default());
         let (to_wire, to_pushed) = (Arc::clone(&wire), Arc::clone(&pushed));
         let (further, further_from) = mpsc::unbounded_channel();
@@ -360,6 +377,7 @@ impl Running {
             received: Arc::clone(&received),
             heard: heard_to,
             measured: measured_to,
+            fine_ends: fine_ends_to,
             wire: to_wire,
             pushed: to_pushed,
         };
@@ -373,7 +391,8 @@ impl Running {
         let (stop, stopped) = oneshot::channel::<()>();
         let shutdown = async { drop(stopped.await) };
         let daemon = tokio::spawn(run_daemon(Arc::new(site.unwrap()), ledger, dialer, config, shutdown));
-        Running { folder, heard, measured, wire, pushed, dialled, received, further, stop: Some(stop), daemon }
+        let stop = Some(stop);
+        Running { folder, heard, measured, fine_ends, wire, pushed, dialled, received, further, stop, daemon }
     }
 
     /// The folder of the documents.

@@ -17,7 +17,7 @@ use cognate_proto::v1::attach_request::Message as AttachUp;
 use cognate_proto::v1::attach_response::Message as AttachDown;
 use cognate_proto::v1::push_request::Message as PushUp;
 use cognate_proto::v1::push_response::Message as PushDown;
-use cognate_proto::v1::{Ack, Assignment, Cancel, Credit, Resend, Sealed, Welcome};
+use cognate_proto::v1::{Ack, Assignment, Cancel, Credit, FineQuery, MethodSpec, Resend, Sealed, Welcome};
 use cognate_worker::SiteError;
 use cognate_worker::control::{self, Request as Ask};
 use cognate_worker::ledger::read;
@@ -175,6 +175,32 @@ async fn a_request_that_the_policy_or_the_records_do_not_allow_is_refused_and_th
     assert!(failures[&7].contains("nothing was ever sent"), "{failures:?}");
     assert_eq!(failures[&8], "");
     running.stop().await.1.unwrap();
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_site_outside_of_its_hours_says_so_and_asks_to_be_asked_for_fine_chunks_again() {
+    let method = Method::tttd(View::Raw, 1000).unwrap();
+    let query = FineQuery {
+        query: 7,
+        repository: "kb".into(),
+        method: Some(MethodSpec { method_id: method.id(&Key::none()).0.to_vec(), ..MethodSpec::from(&method) }),
+        ..FineQuery::default()
+    };
+    let mut outside = Vec::new();
+    // Whatever the time is, it is in one of the halves of the day.
+    for half in ["00:00-12:00", "12:00-00:00"] {
+        let policy = Policy { hours: Some(half.parse().unwrap()), ..Policy::everything() };
+        let mut running = Running::start(Script::sending(vec![AttachDown::FineQuery(query.clone())]), policy);
+        let AttachUp::Hello(hello) = running.hear().await else { panic!("a session begins with a greeting") };
+        if hello.outside_hours {
+            let end = tokio::time::timeout(Duration::from_secs(30), running.fine_ends.recv()).await.unwrap().unwrap();
+            assert!(end.closed && !end.refused && end.failure.contains("hours"), "{end:?}");
+            assert!(matches!(running.hear().await, AttachUp::State(state) if state.outside_hours && !state.paused));
+        }
+        outside.push(hello.outside_hours);
+        running.stop().await.1.unwrap();
+    }
+    assert!(outside[0] != outside[1], "{outside:?}");
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]

@@ -91,7 +91,6 @@ impl Task<'_> {
         let spread = self.spread_chunks(coarse, &contents_of(&candidates.pairs))?;
         let wanted = each_once([&remaining.chunks[..], &spread].concat());
         drop(remaining);
-        let tags = wanted.iter().map(|chunk| chunk.tag).collect();
         let mut earlier = Vec::new();
         for files in round.earlier.iter().filter(|files| files.has_chunks()) {
             match Expansions::open(&files.expansions) {
@@ -100,11 +99,13 @@ impl Task<'_> {
             }
         }
         let mut writer = ExpansionsWriter::create(&round.files.expansions)?;
-        let roots = self.ask(wanted, round, &earlier, &mut writer)?;
+        let roots = self.ask(&wanted, round, &earlier, &mut writer)?;
         if round.keeps_earlier {
             earlier.iter().try_for_each(|expansions| writer.keep(expansions))?;
         }
-        Ok((AskedChunks { tags, spread, expansions: writer.finish(round.durable)? }, roots))
+        let expansions = writer.finish(round.durable)?;
+        round.files.remove_arrivals();
+        Ok((AskedChunks { tags: wanted.iter().map(|chunk| chunk.tag).collect(), spread, expansions }, roots))
     }
 
     /// Measures the candidates by the fine chunks that the sites gave, and finds the frames among these. The figures are without those of

@@ -88,7 +88,8 @@ impl ExpansionsWriter {
         self.push_bytes(expansion.tag, &bytes)
     }
 
-    fn push_bytes(&mut self, tag: Tag, fine: &[u8]) -> Result<(), Error> {
+    /// Adds a chunk by the bytes of its fine chunks, unless it is there.
+    pub(super) fn push_bytes(&mut self, tag: Tag, fine: &[u8]) -> Result<(), Error> {
         if self.contains(&tag) {
             return Ok(());
         }

@@ -9,6 +9,7 @@ use crate::overlap::{estimated_share, least_share};
 /// The sentences on an audit.
 pub(super) fn of(audit: &Audit, controls: &[ControlRow]) -> Vec<String> {
     let mut sentences: Vec<String> = missing(&audit.scan.missing).into_iter().collect();
+    sentences.extend(not_given(audit));
     sentences.extend(contradicted(audit));
     sentences.extend(audit.overlap.iter().flat_map(|row| overlap(audit, row)));
     sentences.extend(standard_text(audit));
@@ -59,6 +60,18 @@ fn missing(missing: &[MissingRow]) -> Option<String> {
     let places = missing.iter().map(|row| format!("{}/{} ({})", row.site, row.repository, row.reason));
     let places = places.collect::<Vec<_>>().join("; ");
     Some(format!("THIS RESULT IS PARTIAL. It says nothing of: {places}."))
+}
+
+/// The repositories that were measured by whole chunks though their policy allows more.
+fn not_given(audit: &Audit) -> Option<String> {
+    let places: Vec<String> = audit.scan.not_given().map(crate::partial::line).collect();
+    (!places.is_empty()).then(|| {
+        format!(
+            "THIS RESULT IS PARTIAL. Sites did not give all finer chunks that they were asked for, so that pairs were measured by whole \
+             chunks alone and may share more: {}.",
+            places.join("; ")
+        )
+    })
 }
 
 fn overlap(audit: &Audit, row: &Overlap) -> Vec<String> {

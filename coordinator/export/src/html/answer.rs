@@ -63,15 +63,9 @@ pub(super) fn write(
 }
 
 fn partial(scan: &ScanSection, sites: &[SiteSection], clusters: u64, out: &mut impl Write) -> crate::Result<()> {
-    if scan.status != "complete" {
-        writeln!(
-            out,
-            "<div class=\"partial\" role=\"alert\">PARTIAL: some repositories are missing from this result.<ul>"
-        )?;
-        for missing in &scan.missing {
-            let place = format!("{}/{}", missing.site, missing.repository);
-            writeln!(out, "<li>{}: {}</li>", Safe(&place), Safe(&missing.reason))?;
-        }
+    if let Some(reasons) = crate::partial::of(scan) {
+        writeln!(out, "<div class=\"partial\" role=\"alert\">{}.<ul>", reasons.sentence)?;
+        reasons.lines.iter().try_for_each(|line| writeln!(out, "<li>{}</li>", Safe(line)))?;
         writeln!(out, "</ul></div>")?;
     }
     let contradicted = contradicted(sites);

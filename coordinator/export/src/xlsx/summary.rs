@@ -57,14 +57,12 @@ impl Page<'_> {
             self.next += 1;
         }
         self.next += 1;
-        if scan.status != "complete" {
+        if let Some(reasons) = crate::partial::of(&scan) {
             let stamp = Format::new().set_bold().set_font_size(14).set_font_color(Color::RGB(0x00C0_0000));
-            let text = "PARTIAL: some repositories are missing from this result";
-            self.worksheet.write_string_with_format(self.next, 0, text, &stamp)?;
+            self.worksheet.write_string_with_format(self.next, 0, reasons.sentence, &stamp)?;
             self.next += 1;
-            for missing in &scan.missing {
-                let text = format!("{}/{}: {}", missing.site, missing.repository, missing.reason);
-                self.worksheet.write_string(self.next, 0, shown(&text))?;
+            for line in &reasons.lines {
+                self.worksheet.write_string(self.next, 0, shown(line))?;
                 self.next += 1;
             }
             self.next += 1;

@@ -221,7 +221,7 @@ impl Finder {
                 let facts = plan.facts(&source);
                 let finder = Arc::clone(self);
                 asking.spawn(async move {
-                    let asked = tokio::time::timeout_at(until, finder.sessions.ask_fine(request, facts)).await;
+                    let asked = tokio::time::timeout_at(until, finder.sessions.ask_fine_at_once(request, facts)).await;
                     (source, question, asked)
                 });
             }

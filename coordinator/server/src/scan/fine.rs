@@ -3,25 +3,23 @@
 use std::sync::{Arc, Mutex, MutexGuard};
 use std::time::Duration;
 
-use cognate_analysis::fine::{FineAnswer, FineFailure, FineRequest, FineSource, MeasureAnswer, MeasureRequest};
-use cognate_proto::name::SiteName;
+use cognate_analysis::Error as AnalysisError;
+use cognate_analysis::fine::{FineFailure, FineSource, FineWork, MeasureAnswer, MeasureRequest};
 use tokio::runtime::Handle;
 use tokio::sync::{OwnedSemaphorePermit, Semaphore};
 use tokio::task::JoinSet;
 
+use super::Scans;
+use super::fine_questions::{FineQuestions, Turn};
 use super::running::Scan;
-use super::{REVOKED, Scans};
+use super::site_wait::SiteWait;
 use crate::error::Error;
-use crate::identity::Members;
-use crate::session::{FineScan, NoAnswer, Sessions};
+use crate::session::{FineScan, NoAnswer};
 
-/// The longest wait for a site that is not attached, if the scan has no shorter deadline: the time in which a restarted
-/// worker is back.
-const ABSENCE_MAX: Duration = Duration::from_secs(60);
-
-/// The number of times that a site is asked the same.
-const ATTEMPTS_MAX: u32 = 50;
-/// The time between two attempts.
+/// The longest time in which a site measures pairs exactly, whatever it does meanwhile. They only show how far off the other figures
+/// are: a scan does not wait longer for that.
+const MEASURE_MAX: Duration = Duration::from_secs(60);
+/// The time between two attempts to have pairs measured.
 const ATTEMPT_PAUSE: Duration = Duration::from_millis(200);
 
 /// Asks the attached sites, from a thread that may block. While it waits for them, another analysis has its turn: a site
@@ -31,11 +29,8 @@ pub(super) struct AttachedSites<'a> {
     analyses: Arc<Semaphore>,
     waiting: Arc<Semaphore>,
     scan: &'a Scan,
-    sessions: Arc<Sessions>,
-    members: Arc<Members>,
+    sites: SiteWait,
     facts: FineScan,
-    /// The longest wait for a site that is not attached.
-    absence_max: Duration,
     runtime: Handle,
 }
 
@@ -47,13 +42,11 @@ impl<'a> AttachedSites<'a> {
             analyses: Arc::clone(&scans.analyses),
             waiting: Arc::clone(&scans.waiting),
             scan,
-            sessions: Arc::clone(&scans.sessions),
-            members: Arc::clone(&scans.members),
+            sites: SiteWait { sessions: Arc::clone(&scans.sessions), members: Arc::clone(&scans.members) },
             facts: FineScan {
                 across_parties: scans.crosses_parties(&options.repositories)?,
                 follow_symlinks: options.follow,
             },
-            absence_max: options.sync_deadline.unwrap_or(ABSENCE_MAX).min(ABSENCE_MAX),
             runtime: Handle::current(),
         })
     }
@@ -62,14 +55,40 @@ impl<'a> AttachedSites<'a> {
         self.turn.lock().expect("nothing panics while it is held")
     }
 
-    async fn ask_all<Q: Query>(&self, queries: Vec<Q>) -> Vec<Result<Q::Answer, FineFailure>> {
+    /// The reason where nobody expects anything of the sites.
+    fn asks_nobody(&self) -> Option<FineFailure> {
+        let refused = FineFailure { reason: "the scan asks no site".to_owned(), refused: true };
+        Some(refused).filter(|_| self.scan.spec.options.no_sync)
+    }
+
+    /// Waits for something of the sites, without a turn meanwhile; or with it, which `waiting` learns, if enough others wait already.
+    fn out_of_turn<W: Future>(&self, waiting: impl FnOnce(Turn) -> W) -> W::Output {
+        // Those that wait keep their memory, so that only a few give their turns away.
+        let place = Arc::clone(&self.waiting).try_acquire_owned();
+        if place.is_ok() {
+            *self.turn() = None;
+        }
+        let done = self.runtime.block_on(waiting(if place.is_ok() { Turn::Given } else { Turn::Held }));
+        if place.is_ok() {
+            let turn = self.runtime.block_on(async {
+                tokio::select! {
+                    turn = Arc::clone(&self.analyses).acquire_owned() => turn.ok(),
+                    // It ends at its next step.
+                    () = self.scan.stopped() => None,
+                }
+            });
+            *self.turn() = turn;
+        }
+        done
+    }
+
+    async fn measure_all(&self, requests: Vec<MeasureRequest>) -> Vec<Result<MeasureAnswer, FineFailure>> {
         let mut asking = JoinSet::new();
         let late = || Err(FineFailure::passing("its site did not answer"));
-        let mut answers: Vec<Result<Q::Answer, FineFailure>> = queries.iter().map(|_| late()).collect();
-        for (place, query) in queries.into_iter().enumerate() {
-            let (sessions, members) = (Arc::clone(&self.sessions), Arc::clone(&self.members));
-            let asked = ask((sessions, members), query, self.facts, self.absence_max);
-            asking.spawn(async move { (place, asked.await) });
+        let mut answers: Vec<Result<MeasureAnswer, FineFailure>> = requests.iter().map(|_| late()).collect();
+        for (place, request) in requests.into_iter().enumerate() {
+            let measuring = measured(self.sites.clone(), request, self.facts);
+            asking.spawn(async move { (place, measuring.await) });
         }
         loop {
             tokio::select! {
@@ -84,218 +103,115 @@ impl<'a> AttachedSites<'a> {
     }
 }
 
-/// The longest time in which a site measures pairs exactly, whatever it does meanwhile. They only show how far off the other figures
-/// are: a scan does not wait longer for that.
-const MEASURE_MAX: Duration = Duration::from_secs(60);
-
-/// A query to a site, which is asked as often as it takes.
-trait Query: Clone + Send + Sync + 'static {
-    type Answer: Send + 'static;
-    /// The longest time in which the site is asked, with all interruptions.
-    const ASKED_MAX: Duration;
-
-    fn site(&self) -> &SiteName;
-
-    fn ask(self, sessions: &Sessions, facts: FineScan) -> impl Future<Output = Result<Self::Answer, NoAnswer>> + Send;
-}
-
-impl Query for FineRequest {
-    type Answer = FineAnswer;
-    // Each attempt has a limit of its own.
-    const ASKED_MAX: Duration = Duration::MAX;
-
-    fn site(&self) -> &SiteName {
-        &self.site
-    }
-
-    async fn ask(self, sessions: &Sessions, facts: FineScan) -> Result<FineAnswer, NoAnswer> {
-        sessions.ask_fine(self, facts).await
-    }
-}
-
-impl Query for MeasureRequest {
-    type Answer = MeasureAnswer;
-    const ASKED_MAX: Duration = MEASURE_MAX;
-
-    fn site(&self) -> &SiteName {
-        &self.site
-    }
-
-    async fn ask(self, sessions: &Sessions, facts: FineScan) -> Result<MeasureAnswer, NoAnswer> {
-        sessions.ask_measures(self, facts).await
-    }
-}
-
-/// Asks a site for as long as a query of its kind may take.
-async fn ask<Q: Query>(
-    services: (Arc<Sessions>, Arc<Members>),
-    query: Q,
-    facts: FineScan,
-    absence_max: Duration,
-) -> Result<Q::Answer, FineFailure> {
-    let asked = tokio::time::timeout(Q::ASKED_MAX, ask_again(services, query, facts, absence_max));
-    asked.await.unwrap_or_else(|_| {
-        Err(FineFailure::passing(format!("its site did not answer in {} seconds", Q::ASKED_MAX.as_secs())))
-    })
-}
-
-/// Asks a site, and asks again if it goes away and comes back: an interruption changes nothing in the result. Nobody waits for
-/// a site that was revoked.
-async fn ask_again<Q: Query>(
-    (sessions, members): (Arc<Sessions>, Arc<Members>),
-    query: Q,
-    facts: FineScan,
-    absence_max: Duration,
-) -> Result<Q::Answer, FineFailure> {
-    let mut left = ATTEMPTS_MAX;
-    loop {
-        let (mut changes, mut membership) = (sessions.changes(), members.changes());
-        changes.mark_unchanged();
-        membership.mark_unchanged();
-        let absent = match query.clone().ask(&sessions, facts).await {
-            Ok(answer) => return Ok(answer),
-            Err(NoAnswer::Failed(failure)) => return Err(failure),
-            Err(NoAnswer::Absent(failure)) => failure,
-        };
-        let back = async {
-            while sessions.attached(query.site()).is_none() {
-                // A registry that cannot be read says nothing about the site.
-                if members.has_site(query.site()).is_ok_and(|has_it| !has_it) {
-                    return Err(FineFailure::passing(REVOKED));
-                }
-                // The senders live as long as the sessions and the registry do.
-                tokio::select! {
-                    _ = changes.changed() => {}
-                    _ = membership.changed() => {}
-                }
+/// Has a site measure pairs exactly, and asks again if it goes away and comes back.
+async fn measured(sites: SiteWait, request: MeasureRequest, facts: FineScan) -> Result<MeasureAnswer, FineFailure> {
+    let attempts = async {
+        loop {
+            match sites.sessions.ask_measures(request.clone(), facts).await {
+                Ok(answer) => return Ok(answer),
+                Err(NoAnswer::Failed(failure)) => return Err(failure),
+                Err(NoAnswer::Absent(_)) => sites.one(&request.site).await?,
             }
-            Ok(())
-        };
-        left -= 1;
-        match tokio::time::timeout(absence_max, back).await {
-            _ if left == 0 => return Err(absent),
-            Err(_) => return Err(absent),
-            Ok(Err(revoked)) => return Err(revoked),
-            Ok(Ok(())) => {}
+            // A session that is about to end counts as attached for a moment.
+            tokio::time::sleep(ATTEMPT_PAUSE).await;
         }
-        // A session that is about to end counts as attached for a moment.
-        tokio::time::sleep(ATTEMPT_PAUSE).await;
-    }
+    };
+    let late = || FineFailure::passing(format!("its site did not answer in {} seconds", MEASURE_MAX.as_secs()));
+    tokio::time::timeout(MEASURE_MAX, attempts).await.unwrap_or_else(|_| Err(late()))
 }
 
 impl FineSource for AttachedSites<'_> {
-    fn ask(&self, requests: Vec<FineRequest>) -> Vec<Result<FineAnswer, FineFailure>> {
-        self.ask_in_turn(requests)
+    fn ask(&self, work: &mut dyn FineWork) -> Result<(), AnalysisError> {
+        if let Some(refused) = self.asks_nobody() {
+            (0..work.repositories().len()).for_each(|number| work.end(number, Err(refused.clone())));
+            return Ok(());
+        }
+        let questions = FineQuestions::new(self.scan, self.sites.clone(), self.facts, work);
+        self.out_of_turn(|turn| self.scan.waits(questions.ask(self.scan.fine_deadline(), turn)))
     }
 
     fn measure(&self, requests: Vec<MeasureRequest>) -> Vec<Result<MeasureAnswer, FineFailure>> {
-        self.ask_in_turn(requests)
-    }
-}
-
-impl AttachedSites<'_> {
-    /// Asks all sites, without a turn meanwhile.
-    fn ask_in_turn<Q: Query>(&self, requests: Vec<Q>) -> Vec<Result<Q::Answer, FineFailure>> {
-        if self.scan.spec.options.no_sync {
-            // Nobody expects them of a scan that is not to ask.
-            let refused = FineFailure { reason: "the scan asks no site".to_owned(), refused: true };
-            return requests.iter().map(|_| Err(refused.clone())).collect();
+        match self.asks_nobody() {
+            Some(refused) => requests.iter().map(|_| Err(refused.clone())).collect(),
+            None => self.out_of_turn(|_| self.measure_all(requests)),
         }
-        // Those that wait keep their memory, so that only a few give their turns away.
-        let place = Arc::clone(&self.waiting).try_acquire_owned();
-        if place.is_ok() {
-            *self.turn() = None;
-        }
-        let answers = self.runtime.block_on(self.ask_all(requests));
-        if place.is_ok() {
-            let turn = self.runtime.block_on(async {
-                tokio::select! {
-                    turn = Arc::clone(&self.analyses).acquire_owned() => turn.ok(),
-                    // It ends at its next step.
-                    () = self.scan.stopped() => None,
-                }
-            });
-            *self.turn() = turn;
-        }
-        answers
     }
 }
 
 #[cfg(test)]
 mod tests {
+    use cognate_analysis::fine::{AskedRepository, FineArrival, FineRequest, FineSiteEnd};
     use cognate_analysis::spec::ScanSpec;
     use cognate_fingerprint::{Method, MethodId, View};
     use cognate_proto::fine::FineChoice;
     use cognate_proto::name::{PartyName, RepositoryName, ScanId};
-    use cognate_proto::v1::MemberKind;
+    use cognate_proto::v1::Hello;
+    use tokio::sync::mpsc;
 
     use super::*;
     use crate::harness::indexes::{LIMITS, spec};
     use crate::harness::{Harness, soon};
 
-    fn request(site: &str) -> FineRequest {
-        FineRequest {
-            site: site.parse().unwrap(),
-            repository: RepositoryName::main(),
-            method: Method::tttd(View::Raw, 1000).unwrap(),
-            method_id: MethodId([1; 16]),
-            choice: FineChoice::default(),
-        }
+    /// One chunk of one site.
+    struct OneChunk {
+        is_asked: bool,
     }
 
-    #[tokio::test]
-    async fn an_analysis_does_not_wait_for_a_site_that_is_revoked() {
-        let harness = Harness::start().await;
-        for site in ["a", "b"] {
-            harness.coordinator.admit(&site.parse().unwrap(), &PartyName::home()).unwrap();
-        }
-        let services = harness.coordinator.services();
-        let scan = Arc::new(Scan::new(ScanId(1), ScanSpec::new(spec(false), &LIMITS).unwrap()));
-        let turn = Arc::clone(&services.scans.analyses).try_acquire_owned().unwrap();
-        let (of, waiting) = (Arc::clone(&services.scans), Arc::clone(&scan));
-        let asking = tokio::task::spawn_blocking(move || {
-            let sites = AttachedSites::of(&of, &waiting, turn).unwrap();
-            sites.ask(vec![request("a"), request("b")])
-        });
-        // Both sites are waited for: each wait runs to its end or its first pause at once, on the thread of this test.
-        while services.members.listeners() < 2 {
-            tokio::task::yield_now().await;
-        }
-        for site in ["a", "b"] {
-            services.members.revoke(MemberKind::Site, site, "anna").unwrap();
-        }
-        let answers = soon(asking).await.unwrap();
-        for answer in answers {
-            assert_eq!(answer.err().map(|failure| failure.reason).as_deref(), Some(REVOKED));
-        }
-    }
-
-    /// A query that its site takes and never answers.
-    #[derive(Clone)]
-    struct Unanswered(SiteName);
-
-    impl Query for Unanswered {
-        type Answer = ();
-        const ASKED_MAX: Duration = MeasureRequest::ASKED_MAX;
-
-        fn site(&self) -> &SiteName {
-            &self.0
+    impl FineWork for OneChunk {
+        fn repositories(&self) -> Vec<AskedRepository> {
+            vec![AskedRepository { site: "a".parse().unwrap(), repository: RepositoryName::main(), chunks: 1 }]
         }
 
-        async fn ask(self, _: &Sessions, _: FineScan) -> Result<(), NoAnswer> {
-            std::future::pending().await
+        fn next(&mut self, _: usize, _: usize) -> Option<FineRequest> {
+            let is_first = !std::mem::replace(&mut self.is_asked, true);
+            is_first.then(|| FineRequest {
+                site: "a".parse().unwrap(),
+                repository: RepositoryName::main(),
+                method: Method::tttd(View::Raw, 1000).unwrap(),
+                method_id: MethodId([1; 16]),
+                choice: FineChoice::default(),
+            })
+        }
+
+        fn take(&mut self, _: Vec<FineArrival>) -> Result<(), AnalysisError> {
+            Ok(())
+        }
+
+        fn end(&mut self, _: usize, _: Result<FineSiteEnd, FineFailure>) {}
+
+        fn failed(&self, _: usize) -> bool {
+            false
         }
     }
 
     #[tokio::test]
     async fn a_scan_waits_a_minute_for_exact_measures_and_not_longer() {
         let harness = Harness::start().await;
+        harness.coordinator.admit(&"a".parse().unwrap(), &PartyName::home()).unwrap();
         let services = harness.coordinator.services();
-        let of = (Arc::clone(&services.sessions), Arc::clone(&services.members));
-        let facts = FineScan { across_parties: false, follow_symlinks: false };
+        let sites = SiteWait { sessions: Arc::clone(&services.sessions), members: Arc::clone(&services.members) };
+        let hello = Hello {
+            protocol_min: 1,
+            protocol_max: 1,
+            key_fingerprint: vec![0; 16],
+            repositories: vec!["main".into()],
+            generation: 1,
+            ..Hello::default()
+        };
+        // It takes the question, and never answers.
+        let (down, _inbox) = mpsc::channel(8);
+        let _attached = services.sessions.attach(&"a".parse().unwrap(), &hello, down).unwrap();
+        let request = MeasureRequest {
+            site: "a".parse().unwrap(),
+            repositories: vec![RepositoryName::main()],
+            method: Method::tttd(View::Raw, 1000).unwrap(),
+            method_id: MethodId([1; 16]),
+            pairs: Vec::new(),
+        };
         tokio::time::pause();
         let began = tokio::time::Instant::now();
-        let failed = ask(of, Unanswered("a".parse().unwrap()), facts, ABSENCE_MAX).await.unwrap_err();
+        let facts = FineScan { across_parties: false, follow_symlinks: false };
+        let Err(failed) = measured(sites, request, facts).await else { panic!("nobody answers") };
         assert_eq!(began.elapsed().as_secs(), 60);
         assert!(!failed.refused && failed.reason.contains("did not answer in 60 seconds"), "{failed:?}");
     }
@@ -303,9 +219,7 @@ mod tests {
     #[tokio::test]
     async fn an_analysis_that_waits_for_a_site_gives_its_turn_to_another() {
         let harness = Harness::start().await;
-        for site in ["a", "b"] {
-            harness.coordinator.admit(&site.parse().unwrap(), &PartyName::home()).unwrap();
-        }
+        harness.coordinator.admit(&"a".parse().unwrap(), &PartyName::home()).unwrap();
         let scans = Arc::clone(&harness.coordinator.services().scans);
         let scan = Arc::new(Scan::new(ScanId(1), ScanSpec::new(spec(false), &LIMITS).unwrap()));
         let turn = || Arc::clone(&scans.analyses).try_acquire_owned();
@@ -315,11 +229,11 @@ mod tests {
         let (waiting, of) = (Arc::clone(&scan), Arc::clone(&scans));
         let asking = tokio::task::spawn_blocking(move || {
             let sites = AttachedSites::of(&of, &waiting, own).unwrap();
-            sites.ask(vec![request("a")]).len()
+            sites.ask(&mut OneChunk { is_asked: false })
         });
         let third = soon(Arc::clone(&scans.analyses).acquire_owned()).await.unwrap();
         scan.cancel();
-        assert_eq!(soon(asking).await.unwrap(), 1);
+        assert!(soon(asking).await.unwrap().is_err_and(|error| error.is_cancelled()));
         drop(third);
     }
 }

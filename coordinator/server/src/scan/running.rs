@@ -1,12 +1,17 @@
 //! A scan in progress: its progress as others watch it, and the ways to stop or wake it.
 
 use std::path::PathBuf;
+use std::sync::Mutex;
 use std::sync::atomic::{AtomicBool, Ordering};
+use std::time::Duration;
 
 use cognate_analysis::spec::{AnalysisPhase, ScanJob, ScanSpec};
 use cognate_proto::name::ScanId;
 use cognate_proto::v1::FailureKind;
 use tokio::sync::{Notify, watch};
+use tokio::time::Instant;
+
+use super::sync::DEADLINE_MAX;
 
 /// The progress of a scan.
 #[derive(Clone, Debug, Default)]
@@ -15,13 +20,13 @@ pub struct ScanProgress {
     pub repositories: Vec<RepositoryProgress>,
     /// The phase of the analysis, once it has begun.
     pub analysis: Option<(AnalysisPhase, u64, u64)>,
-    /// The reason of a wait, if it waits for disk space.
+    /// The reason of a wait, if it waits for disk space, or for sites.
     pub waiting: Option<String>,
     /// The end, once it has ended.
     pub ended: Option<ScanEnd>,
 }
 
-/// The progress of a repository's sync.
+/// The progress of a repository: of its sync, and of its answers to the analysis.
 #[derive(Clone, Debug, Default)]
 pub struct RepositoryProgress {
     /// True if the site is attached.
@@ -40,6 +45,12 @@ pub struct RepositoryProgress {
     pub open_bytes: u64,
     /// Set once it has ended, with its failure, if it failed.
     pub ended: Option<Result<(), String>>,
+    /// Chunks that the analysis asks the site to cut again; 0 before it asks.
+    pub fine_chunks: u64,
+    /// Of these, chunks that have come.
+    pub fine_chunks_done: u64,
+    /// The reason why the analysis waits for the site; empty if it does not.
+    pub waiting: String,
 }
 
 impl RepositoryProgress {
@@ -71,6 +82,8 @@ pub(crate) struct Scan {
     pub(crate) progress: watch::Sender<ScanProgress>,
     woken: Notify,
     asked: Notify,
+    /// The time for which the analysis has waited for fine chunks.
+    waited: Mutex<Duration>,
 }
 
 impl std::ops::Deref for Scan {
@@ -94,7 +107,23 @@ impl Scan {
             progress,
             woken: Notify::new(),
             asked: Notify::new(),
+            waited: Mutex::default(),
         }
+    }
+
+    /// Waits for something of sites; the time counts.
+    pub(crate) async fn waits<T>(&self, waiting: impl Future<Output = T>) -> T {
+        let began = Instant::now();
+        let done = waiting.await;
+        *self.waited.lock().expect("nothing panics while it is held") += began.elapsed();
+        done
+    }
+
+    /// The time from which the analysis goes on without the fine chunks that have not come.
+    pub(crate) fn fine_deadline(&self) -> Option<Instant> {
+        let waited = *self.waited.lock().expect("nothing panics while it is held");
+        let limit = self.job.spec.options.sync_deadline?.min(DEADLINE_MAX);
+        Instant::now().checked_add(limit.saturating_sub(waited))
     }
 
     /// Stops the scan for good.

@@ -5,7 +5,7 @@ use cognate_proto::v1;
 
 use cognate_analysis::spec::AnalysisPhase;
 
-use super::{ScanProgress, Scans};
+use super::{RepositoryProgress, ScanProgress, Scans};
 use crate::error::Error;
 use cognate_storage::store::{ScanRow, ScanStep};
 
@@ -25,7 +25,7 @@ impl Scans {
         let progress = running.map(|scan| scan.progress.borrow().clone());
         let repositories = match &progress {
             Some(progress) if row.step() == ScanStep::Syncing => self.live_repositories(&row, progress),
-            _ => ended_repositories(&row),
+            _ => ended_repositories(&row, progress.as_ref().map_or(&[], |progress| &progress.repositories)),
         };
         let waiting = progress.as_ref().and_then(|progress| progress.waiting.clone()).unwrap_or_default();
         let analysis = progress.and_then(|progress| progress.analysis).map(|(phase, done, total)| v1::AnalysisState {
@@ -70,6 +70,7 @@ impl Scans {
                 open_bytes: live.open_bytes,
                 ended: live.ended.is_some(),
                 failure: live.ended.and_then(Result::err).unwrap_or_default(),
+                ..v1::RepositoryState::default()
             }
         };
         named.enumerate().map(live).collect()
@@ -81,16 +82,16 @@ pub(crate) fn status(row: &ScanRow) -> v1::ScanStatus {
     match row.step() {
         ScanStep::Syncing => v1::ScanStatus::Syncing,
         ScanStep::Frozen | ScanStep::Analysed => v1::ScanStatus::Analysing,
-        ScanStep::Published if row.missing.is_empty() => v1::ScanStatus::Complete,
-        ScanStep::Published => v1::ScanStatus::Partial,
+        ScanStep::Published if row.is_partial() => v1::ScanStatus::Partial,
+        ScanStep::Published => v1::ScanStatus::Complete,
         ScanStep::Failed => v1::ScanStatus::Failed,
         ScanStep::Cancelled => v1::ScanStatus::Cancelled,
     }
 }
 
-fn ended_repositories(row: &ScanRow) -> Vec<v1::RepositoryState> {
+fn ended_repositories(row: &ScanRow, live: &[RepositoryProgress]) -> Vec<v1::RepositoryState> {
     let named = row.options.iter().flat_map(|options| &options.repositories);
-    let ended = |repository: &v1::RepositoryRef| {
+    let ended = |(place, repository): (usize, &v1::RepositoryRef)| {
         let missing =
             row.missing.iter().find(|one| (&one.site, &one.repository) == (&repository.site, &repository.repository));
         // One for each layer.
@@ -98,7 +99,11 @@ fn ended_repositories(row: &ScanRow) -> Vec<v1::RepositoryState> {
             row.frozen.iter().filter(|one| (&one.site, &one.repository) == (&repository.site, &repository.repository));
         let summaries: Vec<_> = frozen.map(|one| one.summary.clone().unwrap_or_default()).collect();
         let sum = |count: fn(&v1::SyncSummary) -> u64| summaries.iter().map(count).fold(0, u64::saturating_add);
+        let live = live.get(place);
         v1::RepositoryState {
+            fine_chunks: live.map_or(0, |live| live.fine_chunks),
+            fine_chunks_done: live.map_or(0, |live| live.fine_chunks_done),
+            waiting: live.map(|live| live.waiting.clone()).unwrap_or_default(),
             repository: Some(repository.clone()),
             ended: missing.is_some() || !summaries.is_empty(),
             walk_finished: !summaries.is_empty(),
@@ -109,7 +114,7 @@ fn ended_repositories(row: &ScanRow) -> Vec<v1::RepositoryState> {
             ..v1::RepositoryState::default()
         }
     };
-    named.map(ended).collect()
+    named.enumerate().map(ended).collect()
 }
 
 fn phase_on_wire(phase: AnalysisPhase) -> v1::AnalysisPhase {

@@ -24,7 +24,7 @@ use crate::error::Error;
 use crate::session::{Agreement, Event, Outcome, SealedIndex, Wanted, other_method};
 
 /// The longest time for which a scan waits for a site, whatever was requested: the clock has a limited range.
-const DEADLINE_MAX: Duration = Duration::from_secs(10 * 365 * 24 * 3600);
+pub(super) const DEADLINE_MAX: Duration = Duration::from_secs(10 * 365 * 24 * 3600);
 
 /// The outcome of the syncs of a scan, in the order of its repositories: an index for each layer, or the reason for
 /// having fewer.
@@ -120,7 +120,8 @@ fn left_to_wait(wait: Duration, started: i64, now: i64) -> Duration {
     wait.saturating_sub(Duration::from_secs(u64::try_from(waited).unwrap_or(0)))
 }
 
-async fn until(deadline: Option<Instant>) {
+/// Resolves at a time, or never.
+pub(super) async fn until(deadline: Option<Instant>) {
     match deadline {
         Some(deadline) => tokio::time::sleep_until(deadline).await,
         None => std::future::pending().await,

@@ -56,7 +56,7 @@ pub(crate) struct SiteFile {
 pub(super) type FileHashQuestions = Questions<SiteQuestion, SiteAnswer>;
 
 pub(super) fn questions() -> FileHashQuestions {
-    Questions::within(ANSWER_MAX, Duration::MAX)
+    Questions::within(ANSWER_MAX)
 }
 
 impl Sessions {

@@ -1,26 +1,22 @@
-//! Questions for fine chunks to sites, and their answers.
+//! Questions for fine chunks to sites, and their answers, which come in parts.
 
 use std::collections::HashSet;
-use std::sync::Arc;
+use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
-use cognate_analysis::fine::{FineAnswer, FineRequest};
+use cognate_analysis::fine::{FineAnswer, FineRequest, FineSiteEnd};
 use cognate_fingerprint::Tag;
-use cognate_proto::fine::{FineChoice, expansions};
+use cognate_proto::fine::{Expansion, FineChoice, expansions};
 use cognate_proto::name::SiteName;
 use cognate_proto::v1::attach_response::Message as Down;
 use cognate_proto::v1::fine_chunks_request::Message as Up;
 use cognate_proto::v1::{FineQuery, MethodSpec};
 use prost::Message as _;
+use tokio::sync::{mpsc, oneshot};
 
-use super::Sessions;
 use super::questions::{Asked, NoAnswer, Questions};
+use super::{Live, Sessions, lock};
 use crate::error::Error;
-
-/// The longest time in which a site cuts one portion of chunks again, and in which nothing of it comes: a site may read a
-/// large document for some of them.
-const ANSWER_MAX: Duration = Duration::from_secs(1800);
-const SILENCE_MAX: Duration = Duration::from_secs(600);
 
 /// The facts about a scan that a site's policy decides by.
 #[derive(Clone, Copy)]
@@ -31,37 +27,102 @@ pub(crate) struct FineScan {
     pub(crate) follow_symlinks: bool,
 }
 
-/// The open questions, each with its contents and chunks.
-pub(super) type FineQuestions = Questions<FineChoice, FineAnswer>;
+/// A question, as long as it is open.
+pub(super) struct FineQuestion {
+    /// The caller's number.
+    number: usize,
+    choice: FineChoice,
+    /// The chunks that no part has had yet.
+    left: Arc<Mutex<HashSet<Tag>>>,
+    parts: mpsc::Sender<FinePart>,
+}
 
+/// A part of an answer.
+pub(crate) struct FinePart {
+    /// The number that the caller gave its question.
+    pub(crate) number: usize,
+    pub(crate) expansions: Vec<Expansion>,
+    /// Bytes of the message.
+    pub(crate) sent_bytes: u64,
+    /// Told once the part is kept, so that the site may send more.
+    pub(crate) kept: oneshot::Sender<()>,
+}
+
+/// The open questions, each with its contents and chunks.
+pub(super) type FineQuestions = Questions<FineQuestion, FineSiteEnd>;
+
+/// Questions that are waited for as long as the caller does: a site may read for hours, and its session shows that it is alive.
 pub(super) fn questions() -> FineQuestions {
-    Questions::within(ANSWER_MAX, SILENCE_MAX)
+    Questions::within(Duration::MAX)
 }
 
 impl Sessions {
-    /// Asks a site for fine chunks, and waits for its answer; an error has the reason.
-    pub(crate) async fn ask_fine(&self, request: FineRequest, scan: FineScan) -> Result<FineAnswer, NoAnswer> {
-        let FineRequest { site, repository, method, method_id, choice } = request;
-        let message = |number, choice: &FineChoice| {
+    /// Asks a site for fine chunks, whose parts go to `parts` under the number of the request, and waits for the end of its answer. After
+    /// an error, the request has only the chunks that no part had: asked again, the site sends the rest.
+    pub(crate) async fn ask_fine(
+        &self,
+        number: usize,
+        request: &mut FineRequest,
+        scan: FineScan,
+        parts: mpsc::Sender<FinePart>,
+    ) -> Result<FineSiteEnd, NoAnswer> {
+        let left: Arc<Mutex<HashSet<Tag>>> = Arc::new(Mutex::new(request.choice.tags().collect()));
+        let question = FineQuestion { number, choice: request.choice.clone(), left: Arc::clone(&left), parts };
+        let message = |query, question: &FineQuestion| {
             Down::FineQuery(FineQuery {
-                query: number,
-                repository: repository.to_string(),
-                method: Some(MethodSpec { method_id: method_id.0.to_vec(), ..MethodSpec::from(&method) }),
+                query,
+                repository: request.repository.to_string(),
+                method: Some(MethodSpec {
+                    method_id: request.method_id.0.to_vec(),
+                    ..MethodSpec::from(&request.method)
+                }),
                 across_parties: scan.across_parties,
-                contents: choice.contents.len() as u64,
-                chunks: choice.tags().count() as u64,
+                contents: question.choice.contents.len() as u64,
+                chunks: question.choice.tags().count() as u64,
                 follow_symlinks: scan.follow_symlinks,
             })
         };
-        self.ask(&self.fine_questions, &site, choice, message).await
+        let asked = self.ask(&self.fine_questions, &request.site, question, message).await;
+        if asked.is_err() {
+            request.choice.retain(&lock(&left));
+        }
+        asked
+    }
+
+    /// Asks a site for fine chunks, and waits for all of its answer.
+    pub(crate) async fn ask_fine_at_once(
+        &self,
+        mut request: FineRequest,
+        scan: FineScan,
+    ) -> Result<FineAnswer, NoAnswer> {
+        let mut answer = FineAnswer::default();
+        let mut take = |part: FinePart| {
+            answer.expansions.extend(part.expansions);
+            answer.sent_bytes += part.sent_bytes;
+            // The site may be gone.
+            let _ = part.kept.send(());
+        };
+        let (parts, mut arriving) = mpsc::channel(1);
+        let asking = self.ask_fine(0, &mut request, scan, parts);
+        tokio::pin!(asking);
+        let end = loop {
+            tokio::select! {
+                Some(part) = arriving.recv() => take(part),
+                end = &mut asking => break end?,
+            }
+        };
+        while let Ok(part) = arriving.try_recv() {
+            take(part);
+        }
+        Ok(FineAnswer { changed_contents: end.changed_contents, read_bytes: end.read_bytes, ..answer })
     }
 
     /// The contents and chunks that a site was asked about.
     ///
     /// # Errors
     /// Fails if no caller waits for the answer to such a question.
-    pub(crate) fn fine_choice(&self, site: &SiteName, number: u64) -> Result<Arc<FineChoice>, Error> {
-        Ok(self.fine_questions.asked(site, number)?.question)
+    pub(crate) fn fine_choice(&self, site: &SiteName, number: u64) -> Result<FineChoice, Error> {
+        Ok(self.fine_questions.asked(site, number)?.question.choice.clone())
     }
 
     /// Begins to receive a site's answer.
@@ -70,48 +131,62 @@ impl Sessions {
     /// See [`Sessions::fine_choice`].
     pub(crate) fn answering_fine(&self, site: &SiteName, number: u64) -> Result<AnsweringFine<'_>, Error> {
         let asked = self.fine_questions.asked(site, number)?;
-        Ok(AnsweringFine { left: asked.question.tags().collect(), asked, answer: FineAnswer::default() })
+        let live = self.live(site).ok_or_else(|| Error::Stale("the session has ended".to_owned()))?;
+        Ok(AnsweringFine { asked, live })
     }
 }
 
 /// An incomplete answer.
 pub(crate) struct AnsweringFine<'a> {
-    asked: Asked<'a, FineChoice, FineAnswer>,
-    /// The chunks that are not answered yet.
-    left: HashSet<Tag>,
-    answer: FineAnswer,
+    asked: Asked<'a, FineQuestion, FineSiteEnd>,
+    live: Live,
+}
+
+/// The outcome of a message.
+pub(crate) enum TakenFine {
+    /// A part, which is told to be kept here.
+    Part(oneshot::Receiver<()>),
+    /// The last message.
+    End,
 }
 
 impl AnsweringFine<'_> {
-    /// Receives the next message; returns true if it was the last.
+    /// Resolves when the session of the site ends: nothing more comes of this answer.
+    pub(crate) async fn ended(&mut self) {
+        self.live.ended().await;
+    }
+
+    /// Receives the next message.
     ///
     /// # Errors
-    /// Fails if the message is not expected here.
-    pub(crate) fn take(&mut self, message: Up) -> Result<bool, Error> {
+    /// Fails if the message is not expected here, or no caller waits for it any more.
+    pub(crate) async fn take(&mut self, message: Up) -> Result<TakenFine, Error> {
         match message {
             Up::Answer(_) => Err(Error::Invalid("an answer of fine chunks begins twice".to_owned())),
             Up::Table(table) => {
-                self.asked.heard();
-                self.answer.sent_bytes += table.encoded_len() as u64;
-                let found = expansions(&table, &mut self.left);
-                self.answer.expansions.extend(found.map_err(|error| Error::Invalid(error.to_string()))?);
-                Ok(false)
+                let sent_bytes = table.encoded_len() as u64;
+                let question = &self.asked.question;
+                let found = expansions(&table, &mut *lock(&question.left));
+                let expansions = found.map_err(|error| Error::Invalid(error.to_string()))?;
+                let (kept, is_kept) = oneshot::channel();
+                let sent =
+                    question.parts.send(FinePart { number: question.number, expansions, sent_bytes, kept }).await;
+                sent.map_err(|_| Error::Stale("no caller waits for this answer any more".to_owned()))?;
+                Ok(TakenFine::Part(is_kept))
             }
             Up::End(end) => {
-                self.answer.changed_contents = end.changed_contents;
-                self.answer.read_bytes = end.read_bytes;
-                let answer = std::mem::take(&mut self.answer);
                 self.finish(match end.failure.is_empty() {
-                    true => Ok(answer),
+                    true => Ok(FineSiteEnd { changed_contents: end.changed_contents, read_bytes: end.read_bytes }),
+                    false if end.closed => Err(NoAnswer::absent(&end.failure)),
                     false => Err(NoAnswer::given(&end.failure, end.refused)),
                 });
-                Ok(true)
+                Ok(TakenFine::End)
             }
         }
     }
 
-    /// Hands the answer to the caller that waits for it.
-    pub(crate) fn finish(&self, answer: Result<FineAnswer, NoAnswer>) {
-        self.asked.answer(answer);
+    /// Hands the end to the caller that waits for it.
+    pub(crate) fn finish(&self, end: Result<FineSiteEnd, NoAnswer>) {
+        self.asked.answer(end);
     }
 }

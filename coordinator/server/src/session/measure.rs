@@ -18,7 +18,7 @@ pub(super) type MeasureQuestions = Questions<usize, MeasureAnswer>;
 
 /// Questions that are waited for as long as the caller does.
 pub(super) fn questions() -> MeasureQuestions {
-    Questions::within(Duration::MAX, Duration::MAX)
+    Questions::within(Duration::MAX)
 }
 
 impl Sessions {

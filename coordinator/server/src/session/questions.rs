@@ -9,7 +9,7 @@ use std::time::Duration;
 use cognate_analysis::fine::FineFailure;
 use cognate_proto::name::{SiteName, one_line};
 use cognate_proto::v1::attach_response::Message as Down;
-use tokio::sync::{Notify, oneshot};
+use tokio::sync::oneshot;
 
 use super::{Sessions, lock};
 use crate::error::Error;
@@ -54,13 +54,11 @@ pub(super) struct Questions<Q, A> {
     next: AtomicU64,
     open: Mutex<HashMap<u64, Open<Q, A>>>,
     answer_max: Duration,
-    silence_max: Duration,
 }
 
 struct Open<Q, A> {
     site: SiteName,
     question: Arc<Q>,
-    heard: Arc<Notify>,
     /// Moves to the caller with the answer.
     answered: oneshot::Sender<Result<A, NoAnswer>>,
 }
@@ -78,9 +76,9 @@ impl<Q, A> Drop for Waiting<'_, Q, A> {
 }
 
 impl<Q, A> Questions<Q, A> {
-    /// Questions with the longest time for an answer, and the longest in which nothing of it comes.
-    pub(super) fn within(answer_max: Duration, silence_max: Duration) -> Questions<Q, A> {
-        Questions { next: AtomicU64::new(1), open: Mutex::default(), answer_max, silence_max }
+    /// Questions with the longest time for an answer.
+    pub(super) fn within(answer_max: Duration) -> Questions<Q, A> {
+        Questions { next: AtomicU64::new(1), open: Mutex::default(), answer_max }
     }
 
     /// The question of this number to a site.
@@ -91,8 +89,7 @@ impl<Q, A> Questions<Q, A> {
         let open = lock(&self.open);
         let asked = open.get(&number).filter(|open| open.site == *site);
         let asked = asked.ok_or_else(|| Error::Stale("no caller waits for an answer to this question".to_owned()))?;
-        let (question, heard) = (Arc::clone(&asked.question), Arc::clone(&asked.heard));
-        Ok(Asked { questions: self, number, question, heard })
+        Ok(Asked { questions: self, number, question: Arc::clone(&asked.question) })
     }
 }
 
@@ -101,15 +98,9 @@ pub(super) struct Asked<'a, Q, A> {
     questions: &'a Questions<Q, A>,
     number: u64,
     pub(super) question: Arc<Q>,
-    heard: Arc<Notify>,
 }
 
 impl<Q, A> Asked<'_, Q, A> {
-    /// A part of the answer has come.
-    pub(super) fn heard(&self) {
-        self.heard.notify_one();
-    }
-
     /// Hands the answer to the caller that waits for it.
     pub(super) fn answer(&self, answer: Result<A, NoAnswer>) {
         if let Some(open) = lock(&self.questions.open).remove(&self.number) {
@@ -132,19 +123,16 @@ impl Sessions {
         let number = questions.next.fetch_add(1, Ordering::Relaxed);
         let message = message(number, &question);
         let (answered, answer) = oneshot::channel();
-        let heard = Arc::new(Notify::new());
-        let open = Open { site: site.clone(), question: Arc::new(question), heard: Arc::clone(&heard), answered };
+        let open = Open { site: site.clone(), question: Arc::new(question), answered };
         lock(&questions.open).insert(number, open);
         let _waiting = Waiting { questions, number };
         if !self.send(site, message) {
             return Err(NoAnswer::absent("its site does not read its messages"));
         }
-        let silence = async { while tokio::time::timeout(questions.silence_max, heard.notified()).await.is_ok() {} };
         tokio::select! {
             answer = answer => answer.unwrap_or_else(|_| Err(NoAnswer::absent("its site did not answer"))),
             () = live.ended() => Err(NoAnswer::absent("its site disconnected before it answered")),
             () = tokio::time::sleep(questions.answer_max) => Err(NoAnswer::late(questions.answer_max)),
-            () = silence => Err(NoAnswer::late(questions.silence_max)),
         }
     }
 }

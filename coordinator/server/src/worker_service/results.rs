@@ -24,7 +24,7 @@ pub(super) fn write(scans: &Scans, site: &SiteName, scan: Option<u64>, rows: &mu
             send(json!({
                 "type": "scan",
                 "id": id.to_string(),
-                "status": if row.missing.is_empty() { "complete" } else { "partial" },
+                "status": if row.is_partial() { "partial" } else { "complete" },
                 "started": time(row.started),
                 "finished": time(row.finished),
                 "digest": row.digest,

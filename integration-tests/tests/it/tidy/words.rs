@@ -31,8 +31,8 @@ const LEFT: [(&str, usize, &str); 18] = [
     ("result-file", 0, "Damaged Refined Skipped"),
     (
         "server",
-        10,
-        "Asked Assigned Attached Contradicted Cut Found Given Held Logged Proposed Redeemed Renamed Signed Synced Taken Unanswered Wanted Written",
+        8,
+        "Asked Assigned Attached Contradicted Cut Found Given Held Logged Proposed Redeemed Renamed Signed Synced Taken Wanted Written",
     ),
     ("spark", 12, "Left"),
     (

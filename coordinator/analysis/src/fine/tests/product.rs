@@ -20,7 +20,8 @@ use cognate_storage::store::{FrozenRow, ScanRow, ScanStep, SlotKey, Store};
 use super::Outcome;
 use super::trees::{Facts, Repository, Tree};
 use crate::analyser::Analyser;
-use crate::fine::{FineAnswer, FineFailure, FineRequest, FineSource, MeasureAnswer, MeasureRequest};
+use crate::error::Error;
+use crate::fine::{FineArrival, FineFailure, FineSiteEnd, FineSource, FineWork, MeasureAnswer, MeasureRequest};
 use crate::published::IntactResults;
 use crate::spec::{AnalysisLimits, ScanJob, ScanSpec};
 
@@ -162,23 +163,26 @@ fn read(path: &Path, contents: &[Facts]) -> Outcome {
 }
 
 impl FineSource for Sites<'_> {
-    fn ask(&self, requests: Vec<FineRequest>) -> Vec<Result<FineAnswer, FineFailure>> {
+    fn ask(&self, work: &mut dyn FineWork) -> Result<(), Error> {
         let cutter = FineCutter::new(self.key);
-        let answer = |request: FineRequest| {
-            let mut expansions = Vec::new();
-            for (digest, tags) in &request.choice.contents {
-                let facts = self.contents[digest];
-                for tag in tags {
-                    let chunk = facts.chunks.iter().find(|chunk| chunk.tag == *tag).unwrap();
-                    let start = usize::try_from(chunk.offset).unwrap();
-                    let mut fine = Vec::new();
-                    cutter.cut(&facts.bytes[start..start + chunk.length_bytes as usize], |piece| fine.push(piece));
-                    expansions.push(Expansion { tag: *tag, fine });
+        for number in 0..work.repositories().len() {
+            while let Some(request) = work.next(number, 3) {
+                let mut expansions = Vec::new();
+                for (digest, tags) in &request.choice.contents {
+                    let facts = self.contents[digest];
+                    for tag in tags {
+                        let chunk = facts.chunks.iter().find(|chunk| chunk.tag == *tag).unwrap();
+                        let start = usize::try_from(chunk.offset).unwrap();
+                        let mut fine = Vec::new();
+                        cutter.cut(&facts.bytes[start..start + chunk.length_bytes as usize], |piece| fine.push(piece));
+                        expansions.push(Expansion { tag: *tag, fine });
+                    }
                 }
+                work.take(vec![FineArrival { number, expansions, sent_bytes: 0 }])?;
+                work.end(number, Ok(FineSiteEnd::default()));
             }
-            Ok(FineAnswer { expansions, ..FineAnswer::default() })
-        };
-        requests.into_iter().map(answer).collect()
+        }
+        Ok(())
     }
 
     fn measure(&self, requests: Vec<MeasureRequest>) -> Vec<Result<MeasureAnswer, FineFailure>> {

@@ -151,6 +151,20 @@ pub struct FineRepository {
     pub site: String,
 }
 
+impl FineRepository {
+    /// True if the chunks were to be had: the site's policy allows them, and no document has changed.
+    pub fn is_not_given(&self) -> bool {
+        self.reason.is_some() && !self.refused
+    }
+}
+
+impl ScanSection {
+    /// The repositories that did not give all fine chunks, though they were to be had.
+    pub fn not_given(&self) -> impl Iterator<Item = &FineRepository> {
+        self.fine.iter().flat_map(|fine| &fine.incomplete).filter(|fine| fine.is_not_given())
+    }
+}
+
 /// Comparison under one of two views.
 #[derive(Clone, Serialize, Debug)]
 pub struct LayerRow {
