@@ -60,6 +60,8 @@ fn gathered(setup: &Setup) -> anyhow::Result<(Value, SiteStatus)> {
     let holder = state::holder(&setup.state_dir).unwrap_or_default();
     let (running, facts) = match (asked, answer) {
         (Ok(Ok(())), Some(answer)) => (true, answer),
+        // It holds the state: what it left says nothing about now.
+        (Err(error), _) if error.kind() == io::ErrorKind::TimedOut => return Err(failed(setup, &error)),
         _ => {
             let identity = Identity::open(&setup.state_dir).ok();
             let ends = identity.as_ref().and_then(|identity| Some(identity.info().ok()?.not_after));
@@ -237,6 +239,10 @@ pub(super) fn ask(setup: &Setup, request: &Request, each: impl FnMut(Value) -> i
             let message = format!("no daemon runs with `{}`: cognate worker run", setup.state_dir.display());
             Err(coded(Exit::Failed, message))
         }
-        Err(error) => Err(coded(Exit::Failed, format!("the daemon at `{}`: {error}", socket.display()))),
+        Err(error) => Err(failed(setup, &error)),
     }
+}
+
+fn failed(setup: &Setup, error: &io::Error) -> anyhow::Error {
+    coded(Exit::Failed, format!("the daemon at `{}`: {error}", control::socket(&setup.state_dir).display()))
 }
