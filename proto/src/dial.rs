@@ -24,6 +24,7 @@ use crate::invitation::{check_address, host_name};
 use crate::name::one_line;
 
 mod error;
+mod race;
 mod trust;
 
 pub use error::DialError;
@@ -208,7 +209,8 @@ fn server_name(address: &str) -> Result<ServerName<'static>, DialError> {
 
 /// Reaches an address over TCP; of the addresses of a name, the first that answers.
 async fn tcp(address: String) -> io::Result<Box<dyn Transport>> {
-    let stream = TcpStream::connect(address).await?;
+    let addresses = tokio::net::lookup_host(address).await?;
+    let stream = race::race(addresses, |address| TcpStream::connect(address)).await?;
     set_up_tcp(&stream)?;
     Ok(Box::new(stream))
 }
