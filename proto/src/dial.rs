@@ -210,7 +210,7 @@ fn server_name(address: &str) -> Result<ServerName<'static>, DialError> {
 /// Reaches an address over TCP; of the addresses of a name, the first that answers.
 async fn tcp(address: String) -> io::Result<Box<dyn Transport>> {
     let addresses = tokio::net::lookup_host(address).await?;
-    let stream = race::race(addresses, |address| TcpStream::connect(address)).await?;
+    let stream = race::race(addresses, TcpStream::connect).await?;
     set_up_tcp(&stream)?;
     Ok(Box::new(stream))
 }

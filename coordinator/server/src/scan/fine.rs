@@ -142,7 +142,7 @@ impl FineSource for AttachedSites<'_> {
 mod tests {
     use cognate_analysis::fine::{AskedRepository, FineArrival, FineRequest, FineSiteEnd};
     use cognate_analysis::spec::ScanSpec;
-    use cognate_fingerprint::{Method, MethodId, View};
+    use cognate_fingerprint::{ContentDigest, Method, MethodId, Tag, View};
     use cognate_proto::fine::FineChoice;
     use cognate_proto::name::{PartyName, RepositoryName, ScanId};
     use cognate_proto::v1::Hello;
@@ -169,7 +169,7 @@ mod tests {
                 repository: RepositoryName::main(),
                 method: Method::tttd(View::Raw, 1000).unwrap(),
                 method_id: MethodId([1; 16]),
-                choice: FineChoice::default(),
+                choice: FineChoice { contents: vec![(ContentDigest([1; 16]), vec![Tag([1; 16])])] },
             })
         }
 
