@@ -2,14 +2,20 @@
 
 use std::collections::HashSet;
 use std::hash::BuildHasher;
+use std::io::{Read as _, Write as _};
 
 use cognate_fingerprint::{ContentDigest, FineChunk, Tag};
+use flate2::Compression;
+use flate2::read::DeflateDecoder;
+use flate2::write::DeflateEncoder;
 
 use crate::limits::{FINE_CHOICE_PIECE, FINE_CHUNKS_MAX, FINE_TABLE_CHUNKS_MAX, FINE_TABLE_MAX, FINE_TABLE_TARGET};
 use crate::v1;
 
 /// The length of a digest or tag.
 const ID_BYTES: usize = 16;
+/// Packing for a line, and within one process, where bytes cost nothing.
+const LEVELS: [Compression; 2] = [Compression::new(3), Compression::none()];
 
 /// The contents that a site reads again, and the chunks of theirs that it cuts into fine chunks.
 #[derive(Clone, PartialEq, Eq, Debug, Default)]
@@ -111,6 +117,25 @@ fn ids(bytes: &[u8]) -> Result<impl Iterator<Item = [u8; ID_BYTES]>, FineError> 
     if rest.is_empty() { Ok(ids.iter().copied()) } else { Err(FineError::Length) }
 }
 
+/// Adds fine chunks to their two columns; returns their number.
+fn push_fine(tags: &mut Vec<u8>, lengths: &mut Vec<u8>, fine: impl Iterator<Item = FineChunk>) -> u32 {
+    let before = tags.len();
+    for FineChunk { tag, length_bytes } in fine {
+        let half = (length_bytes - 1) & 0xf;
+        match tags.len().is_multiple_of(2) {
+            true => lengths.push(half),
+            false => *lengths.last_mut().expect("it has the first half") |= half << 4,
+        }
+        tags.push(tag);
+    }
+    u32::try_from(tags.len() - before).expect("a chunk has a few thousand fine chunks")
+}
+
+/// A fine chunk of the two columns.
+fn fine_at(tags: &[u8], lengths: &[u8], place: usize) -> FineChunk {
+    FineChunk { tag: tags[place], length_bytes: 1 + ((lengths[place / 2] >> (4 * (place % 2))) & 0xf) }
+}
+
 /// Packs expansions into tables.
 #[derive(Default)]
 pub struct FineTables {
@@ -121,35 +146,116 @@ pub struct FineTables {
 impl FineTables {
     /// Adds a chunk with its fine chunks.
     pub fn push(&mut self, tag: Tag, fine: impl Iterator<Item = FineChunk>) {
-        let before = self.table.fine_tags.len();
-        for FineChunk { tag, length_bytes } in fine {
-            let half = (length_bytes - 1) & 0xf;
-            match self.table.fine_tags.len().is_multiple_of(2) {
-                true => self.table.lengths.push(half),
-                false => *self.table.lengths.last_mut().expect("it has the first half") |= half << 4,
-            }
-            self.table.fine_tags.push(tag);
-        }
+        let count = push_fine(&mut self.table.fine_tags, &mut self.table.lengths, fine);
         self.table.tags.extend_from_slice(&tag.0);
-        let count = self.table.fine_tags.len() - before;
-        self.table.counts.push(u32::try_from(count).expect("a chunk has a few thousand fine chunks"));
+        self.table.counts.push(count);
         if self.table.fine_tags.len() >= FINE_TABLE_TARGET || self.table.counts.len() >= FINE_TABLE_CHUNKS_MAX {
             self.full.push(std::mem::take(&mut self.table));
         }
     }
 
-    /// The tables that are full, which it keeps no longer.
-    pub fn take_full(&mut self) -> Vec<v1::FineTable> {
-        std::mem::take(&mut self.full)
-    }
-
-    /// All tables that are left, none of them empty.
+    /// All tables, none of them empty.
     pub fn finish(mut self) -> Vec<v1::FineTable> {
         if !self.table.counts.is_empty() {
             self.full.push(self.table);
         }
         self.full
     }
+}
+
+/// Packs the answer to a question into tables: chunks by their numbers, and their fine chunks compressed.
+pub struct AnswerTables {
+    level: Compression,
+    full: Vec<v1::FineAnswerTable>,
+    numbers: Vec<u32>,
+    counts: Vec<u32>,
+    tags: Vec<u8>,
+    lengths: Vec<u8>,
+}
+
+impl AnswerTables {
+    /// Tables that are compressed where they go over a line.
+    pub fn new(is_remote: bool) -> AnswerTables {
+        let [over_line, in_process] = LEVELS;
+        AnswerTables {
+            level: if is_remote { over_line } else { in_process },
+            full: Vec::new(),
+            numbers: Vec::new(),
+            counts: Vec::new(),
+            tags: Vec::new(),
+            lengths: Vec::new(),
+        }
+    }
+
+    /// Adds the chunk with this number in the question.
+    pub fn push(&mut self, number: u32, fine: impl Iterator<Item = FineChunk>) {
+        self.counts.push(push_fine(&mut self.tags, &mut self.lengths, fine));
+        self.numbers.push(number);
+        if self.tags.len() >= FINE_TABLE_TARGET || self.counts.len() >= FINE_TABLE_CHUNKS_MAX {
+            self.end_table();
+        }
+    }
+
+    fn end_table(&mut self) {
+        let mut compressor = DeflateEncoder::new(Vec::new(), self.level);
+        for column in [&mut self.tags, &mut self.lengths] {
+            compressor.write_all(column).expect("memory takes all bytes");
+            column.clear();
+        }
+        self.full.push(v1::FineAnswerTable {
+            numbers: std::mem::take(&mut self.numbers),
+            counts: std::mem::take(&mut self.counts),
+            fine: compressor.finish().expect("memory takes all bytes"),
+        });
+    }
+
+    /// The tables that are full, which it keeps no longer.
+    pub fn take_full(&mut self) -> Vec<v1::FineAnswerTable> {
+        std::mem::take(&mut self.full)
+    }
+
+    /// All tables that are left, none of them empty.
+    pub fn finish(&mut self) -> Vec<v1::FineAnswerTable> {
+        if !self.counts.is_empty() {
+            self.end_table();
+        }
+        self.take_full()
+    }
+}
+
+/// Unpacks a table of an answer about the chunks `asked`, all of them in `left`, and removes them there. It takes no more memory than a
+/// table may have, whatever the compressed bytes say.
+///
+/// # Errors
+/// If the columns do not agree, or a chunk was not asked for.
+pub fn answered(
+    table: &v1::FineAnswerTable,
+    asked: &[Tag],
+    left: &mut HashSet<Tag, impl BuildHasher>,
+) -> Result<Vec<Expansion>, FineError> {
+    let total: u64 = table.counts.iter().map(|count| u64::from(*count)).sum();
+    if total > FINE_TABLE_MAX as u64 || table.numbers.len() != table.counts.len() || table.counts.contains(&0) {
+        return Err(FineError::Columns);
+    }
+    let bytes = total + total.div_ceil(2);
+    let mut columns = Vec::new();
+    // One byte more shows that there are more.
+    let unpacked = DeflateDecoder::new(&*table.fine).take(bytes + 1).read_to_end(&mut columns);
+    if unpacked.is_err() || columns.len() as u64 != bytes {
+        return Err(FineError::Columns);
+    }
+    let (tags, lengths) = columns.split_at(usize::try_from(total).expect("a table is short"));
+    let (mut found, mut start) = (Vec::with_capacity(table.counts.len()), 0);
+    for (number, count) in table.numbers.iter().zip(&table.counts) {
+        let tag = *asked.get(*number as usize).ok_or(FineError::Count)?;
+        if !left.remove(&tag) {
+            return Err(FineError::Count);
+        }
+        let end = start + *count as usize;
+        found.push(Expansion { tag, fine: (start..end).map(|place| fine_at(tags, lengths, place)).collect() });
+        start = end;
+    }
+    Ok(found)
 }
 
 /// Unpacks a received table of chunks that are all in `chosen`, each once, and removes them there.
@@ -169,8 +275,7 @@ pub fn expansions(
     if !agrees || fine_count > FINE_TABLE_MAX {
         return Err(FineError::Columns);
     }
-    let length = |place: usize| 1 + ((table.lengths[place / 2] >> (4 * (place % 2))) & 0xf);
-    let fine = |place: usize| FineChunk { tag: table.fine_tags[place], length_bytes: length(place) };
+    let fine = |place| fine_at(&table.fine_tags, &table.lengths, place);
     let (mut found, mut start) = (Vec::with_capacity(table.counts.len()), 0);
     for (tag, count) in ids(&table.tags)?.map(Tag).zip(&table.counts) {
         if !chosen.remove(&tag) {
@@ -259,6 +364,68 @@ mod tests {
         assert!(FineTables::default().finish().is_empty());
     }
 
+    fn packed(is_remote: bool, chunks: impl Iterator<Item = (u32, Vec<FineChunk>)>) -> Vec<v1::FineAnswerTable> {
+        let mut tables = AnswerTables::new(is_remote);
+        chunks.for_each(|(number, fine)| tables.push(number, fine.into_iter()));
+        tables.finish()
+    }
+
+    #[test]
+    fn an_answer_arrives_as_it_was_sent_in_tables_within_their_limit() {
+        let asked: Vec<Tag> = (0..60).map(tag).collect();
+        let chunk = |number: u32| (number, fine(number, 1 + number * 151));
+        // In any order.
+        let [tables, plain] = [true, false].map(|is_remote| packed(is_remote, (0..60).rev().map(chunk)));
+        for tables in [&tables, &plain] {
+            assert!(tables.len() > 2);
+            let mut left: HashSet<Tag> = asked.iter().copied().collect();
+            let mut arrived: Vec<Expansion> =
+                tables.iter().flat_map(|table| answered(table, &asked, &mut left).unwrap()).collect();
+            arrived.reverse();
+            assert!(left.is_empty());
+            let sent = (0..60).map(chunk).map(|(number, fine)| Expansion { tag: tag(number), fine });
+            assert_eq!(arrived, sent.collect::<Vec<_>>());
+        }
+        let bytes = |tables: &[v1::FineAnswerTable]| tables.iter().map(|table| table.fine.len()).sum::<usize>();
+        assert!(2 * bytes(&tables) < bytes(&plain));
+        let mut early = AnswerTables::new(true);
+        (0..60).map(chunk).for_each(|(number, fine)| early.push(number, fine.into_iter()));
+        let full = early.take_full().len();
+        assert_eq!((full, early.finish().len()), (tables.len() - 1, 1), "what was taken is not there twice");
+        assert!(AnswerTables::new(true).finish().is_empty());
+    }
+
+    #[test]
+    fn an_answer_that_contradicts_itself_or_unpacks_to_more_than_it_says_is_refused() {
+        let asked = [tag(1), tag(2)];
+        let intact = packed(true, [(0, fine(1, 5)), (1, fine(2, 3))].into_iter()).remove(0);
+        let check = |change: &dyn Fn(&mut v1::FineAnswerTable), error| {
+            let mut table = intact.clone();
+            change(&mut table);
+            let mut left = HashSet::from(asked);
+            assert_eq!(answered(&table, &asked, &mut left), Err(error), "{table:?}");
+        };
+        let compressed = |bytes: &[u8]| {
+            let mut compressor = DeflateEncoder::new(Vec::new(), Compression::new(9));
+            compressor.write_all(bytes).unwrap();
+            compressor.finish().unwrap()
+        };
+        check(&|table| table.counts[0] = 6, FineError::Columns);
+        check(&|table| table.counts[0] = 4, FineError::Columns);
+        check(&|table| table.counts = vec![0, 8], FineError::Columns);
+        check(&|table| table.counts = vec![u32::MAX, 9], FineError::Columns);
+        check(&|table| table.numbers = vec![0], FineError::Columns);
+        check(&|table| table.numbers = vec![0, 2], FineError::Count);
+        check(&|table| table.numbers = vec![1, 1], FineError::Count);
+        check(&|table| table.fine.truncate(3), FineError::Columns);
+        check(&|table| table.fine.clear(), FineError::Columns);
+        // 100 MB in 100 kB.
+        check(&|table| table.fine = compressed(&vec![1; 100 << 20]), FineError::Columns);
+        for bytes in [11, 13] {
+            check(&|table| table.fine = compressed(&[7; 13][..bytes]), FineError::Columns);
+        }
+    }
+
     #[test]
     fn a_table_that_contradicts_itself_is_refused() {
         let mut tables = FineTables::default();
@@ -298,6 +465,32 @@ mod tests {
                 prop_assert!(fine.iter().all(|fine| (1..=16).contains(&fine.length_bytes)));
                 for (expansion, count) in found.iter().zip(&table.counts) {
                     prop_assert!(expansion.fine.len() == *count as usize && !chosen.contains(&expansion.tag));
+                }
+            }
+        }
+
+        #[test]
+        fn an_answer_of_a_stranger_is_refused_or_gives_each_chunk_that_was_asked_for_its_fine_chunks(
+            numbers in prop::collection::vec(0..5_u32, 0..5),
+            counts in prop::collection::vec(prop_oneof![0..4_u32, Just(u32::MAX)], 0..5),
+            fine in prop_oneof![
+                prop::collection::vec(any::<u8>(), 0..20),
+                prop::collection::vec((1..17_u8, any::<u8>()), 0..9).prop_map(|pairs| {
+                    let fine = pairs.iter().map(|(length_bytes, tag)| FineChunk { tag: *tag, length_bytes: *length_bytes });
+                    let mut tables = AnswerTables::new(true);
+                    tables.push(0, fine);
+                    tables.finish().remove(0).fine
+                }),
+            ],
+        ) {
+            let table = v1::FineAnswerTable { numbers, counts, fine };
+            let asked: Vec<Tag> = (0..4).map(tag).collect();
+            let mut left: HashSet<Tag> = asked.iter().copied().collect();
+            if let Ok(found) = answered(&table, &asked, &mut left) {
+                prop_assert_eq!(found.len() + left.len(), 4);
+                for ((expansion, number), count) in found.iter().zip(&table.numbers).zip(&table.counts) {
+                    prop_assert!(expansion.tag == tag(*number) && expansion.fine.len() == *count as usize);
+                    prop_assert!(expansion.fine.iter().all(|fine| (1..=16).contains(&fine.length_bytes)));
                 }
             }
         }

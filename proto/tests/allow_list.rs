@@ -62,6 +62,11 @@ const ALLOWED: &[(&str, &str, &str)] = &[
         "16 bytes each, 16,384 of them",
     ),
     ("FineChoice.tags", "keyed hashes of chunks that the site itself sent", "16 bytes each, 16,384 of them"),
+    (
+        "FineAnswerTable.fine",
+        "keyed hashes and lengths of fine chunks, compressed",
+        "1.5 bytes each of 131,072, refused if they unpack to more",
+    ),
     ("FineEnd.failure", "the reason why a site sends no fine chunks, one line for people", "1 KiB"),
     ("FineQuery.repository", "the name of a repository that the worker offered", "64 bytes, letters and digits"),
     ("FineTable.fine_tags", "keyed hashes of fine chunks", "1 byte each, 131,072 of them"),
@@ -368,7 +373,7 @@ fn a_site_receives_tags_of_its_own_chunks_and_sends_fine_tags_alone() {
         ["across_parties", "chunks", "contents", "follow_symlinks", "method", "query", "repository"]
     );
     assert_eq!(fields("FineChoice"), ["contents", "counts", "tags"]);
-    assert_eq!(fields("FineTable"), ["counts", "fine_tags", "lengths", "tags"]);
+    assert_eq!(fields("FineAnswerTable"), ["counts", "fine", "numbers"]);
 }
 
 #[test]

@@ -6,10 +6,10 @@ use std::collections::HashSet;
 use std::fmt::Display;
 use std::path::Path;
 
-use cognate_fingerprint::{Chunk, Content, ContentDigest, Method, Tag, View, WindowSample};
+use cognate_fingerprint::{Chunk, Content, ContentDigest, FineChunk, Method, Tag, View, WindowSample};
 use cognate_proto::batch::{Batch, BatchBuilder, DocumentRow, DocumentState};
 use cognate_proto::file_hash::{FileHash, FileHashList, HashKind};
-use cognate_proto::fine::{FineChoice, expansions};
+use cognate_proto::fine::{AnswerTables, FineChoice, answered, expansions};
 use cognate_proto::identity::{CertificateInfo, Membership};
 use cognate_proto::invitation::{Invitation, check_address};
 use cognate_proto::measure::{unpack_measures, unpack_pairs};
@@ -70,7 +70,7 @@ fn checked<M: Message + Default, T, E: Display>(body: &[u8], check: impl FnOnce(
 /// Checks a message as the end that receives it does.
 fn message(input: &[u8]) -> String {
     let Some((kind, body)) = input.split_first() else { return "nothing".to_owned() };
-    match kind % 14 {
+    match kind % 15 {
         0 => checked(body, |message: v1::ScanOptions| ScanOptions::try_from(&message)),
         1 => checked(body, |message: v1::Refine| Refine::try_from(&message)),
         2 => checked(body, |message: v1::MethodSpec| Method::try_from(&message)),
@@ -100,6 +100,10 @@ fn message(input: &[u8]) -> String {
         10 => checked(body, |message: v1::FileHashTable| FileHashList::default().take(&message)),
         11 => answer(CertificateInfo::read(body)),
         12 => checked(body, |_: v1::PushRequest| Ok::<_, String>(())),
+        13 => checked(body, |message: v1::FineAnswerTable| {
+            let asked = [Tag([0; 16]), Tag([1; 16])];
+            answered(&message, &asked, &mut HashSet::from(asked))
+        }),
         _ => checked(body, |_: v1::AttachResponse| Ok::<_, String>(())),
     }
 }
@@ -111,6 +115,9 @@ fn any_message_is_valid_or_refused() {
     let refinement = v1::Refinement { contents: 3, ..v1::Refinement::default() };
     let open = v1::OpenIndex { assignment: 7, repository: "main".to_owned(), ..v1::OpenIndex::default() };
     let push = v1::PushRequest { message: Some(v1::push_request::Message::Open(open)), ..v1::PushRequest::default() };
+    let mut answer = AnswerTables::new(true);
+    (0..2).for_each(|number| answer.push(number, [FineChunk { tag: 3, length_bytes: 7 }; 9].into_iter()));
+    let answer = answer.finish().remove(0);
     let seeds = [
         of_kind(0, &v1::ScanOptions { refine: Some(v1::Refine::default()), ..v1::ScanOptions::default() }),
         of_kind(1, &v1::Refine::default()),
@@ -125,7 +132,8 @@ fn any_message_is_valid_or_refused() {
         of_kind(10, &v1::FileHashTable::default()),
         vec![11, 0x30, 0x82, 1, 0],
         of_kind(12, &push),
-        of_kind(13, &v1::AttachResponse::default()),
+        of_kind(13, &answer),
+        of_kind(14, &v1::AttachResponse::default()),
     ];
     run("messages", &seeds, message);
 }

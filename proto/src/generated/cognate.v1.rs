@@ -214,7 +214,7 @@ pub mod fine_chunks_request {
         #[prost(message, tag = "1")]
         Answer(super::FineAnswer),
         #[prost(message, tag = "2")]
-        Table(super::FineTable),
+        Table(super::FineAnswerTable),
         #[prost(message, tag = "3")]
         End(super::FineEnd),
     }
@@ -225,7 +225,20 @@ pub struct FineAnswer {
     #[prost(fixed64, tag = "1")]
     pub query: u64,
 }
-/// Chunks, each with its fine chunks. Fine chunk i of the table belongs to the first chunk whose counts so far exceed i.
+/// Chunks of a question, each with its fine chunks. Fine chunk i of the table belongs to the first chunk whose counts so far exceed i.
+#[derive(Clone, PartialEq, Eq, Hash, ::prost::Message)]
+pub struct FineAnswerTable {
+    /// The place of each chunk in the question, from 0.
+    #[prost(uint32, repeated, tag = "1")]
+    pub numbers: ::prost::alloc::vec::Vec<u32>,
+    #[prost(uint32, repeated, tag = "2")]
+    pub counts: ::prost::alloc::vec::Vec<u32>,
+    /// The tags of all fine chunks, 1 byte each, and then their lengths, half a byte each, less 1, the first of two in the low half; together
+    /// a raw DEFLATE stream.
+    #[prost(bytes = "vec", tag = "3")]
+    pub fine: ::prost::alloc::vec::Vec<u8>,
+}
+/// Chunks of a find, each with its fine chunks. Fine chunk i of the table belongs to the first chunk whose counts so far exceed i.
 #[derive(Clone, PartialEq, Eq, Hash, ::prost::Message)]
 pub struct FineTable {
     /// 16 bytes each.

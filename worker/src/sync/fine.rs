@@ -11,10 +11,10 @@ use std::sync::{Arc, Mutex};
 
 use cognate_fingerprint::{Chunk, ChunkTagger, ChunkVisitor, ContentDigest, FineChunk, FineCutter, Fingerprinter, Tag};
 use cognate_proto::file_hash::HashKinds;
-use cognate_proto::fine::{FineChoice, FineTables};
+use cognate_proto::fine::{AnswerTables, FineChoice};
 use cognate_proto::path::DocumentPath;
 use cognate_proto::selection::Selection;
-use cognate_proto::v1::FineTable;
+use cognate_proto::v1::FineAnswerTable;
 
 use super::job::Job;
 use super::listed::{Listed, Part};
@@ -50,9 +50,11 @@ struct Shared<'a> {
     /// Contents of long documents that have changed.
     lost: Mutex<HashSet<ContentDigest>>,
     chosen: HashMap<ContentDigest, Vec<Tag>>,
+    /// The number of each chunk in the question.
+    numbers: foldhash::HashMap<Tag, u32>,
     read_bytes: AtomicU64,
     /// Sends a table; false if nobody waits for it any more.
-    send: &'a (dyn Fn(FineTable) -> bool + Sync),
+    send: &'a (dyn Fn(FineAnswerTable) -> bool + Sync),
     cancelled: &'a AtomicBool,
 }
 
@@ -64,7 +66,7 @@ impl Syncs {
         job: &Job,
         choice: FineChoice,
         share: f64,
-        send: &(dyn Fn(FineTable) -> bool + Sync),
+        send: &(dyn Fn(FineAnswerTable) -> bool + Sync),
         cancelled: &AtomicBool,
     ) -> Result<FineChunks, SyncError> {
         if let Some(answers) = &self.answers {
@@ -75,6 +77,7 @@ impl Syncs {
         let root = Root::open(&job.path, job.follow_symlinks, &job.own_files)
             .map_err(|source| SyncError::Root { path: job.path.clone(), source })?;
         let cache = self.records.cache()?;
+        let numbers = choice.tags().zip(0..).collect();
         let chosen: HashMap<ContentDigest, Vec<Tag>> = choice.contents.into_iter().collect();
         let (mut files, mut listed) = (Vec::new(), Vec::new());
         for (path, contents) in self.files_with_contents(job, &chosen.keys().copied().collect())? {
@@ -101,6 +104,7 @@ impl Syncs {
             found: Mutex::new(listed.iter().map(|listed| listed.content).collect()),
             lost: Mutex::default(),
             chosen,
+            numbers,
             read_bytes: AtomicU64::new(0),
             send,
             cancelled,
@@ -150,7 +154,7 @@ impl Syncs {
     /// One reader: takes files until there are no more.
     fn read_all(&self, shared: &Shared<'_>) -> io::Result<()> {
         let Shared { job, root, cache, cancelled, .. } = *shared;
-        let cut: Arc<Mutex<Cut>> = Arc::default();
+        let cut = Arc::new(Mutex::new(Cut::new(self.answers.is_some())));
         let (of_visitor, cutter) = (Arc::clone(&cut), FineCutter::new(&self.settings.key));
         let visitor = move |chunk: &Chunk, bytes: &[u8]| {
             of_visitor.lock().expect("nothing panics while it is held").take(chunk, bytes, &cutter);
@@ -162,8 +166,9 @@ impl Syncs {
             if cancelled.load(Ordering::Relaxed) || !shared.send_full(&cut) {
                 break;
             }
-            let tags = contents.iter().flat_map(|content| &shared.chosen[content]).copied();
-            cut.lock().expect("nothing panics while it is held").wanted = tags.collect();
+            let tags = contents.iter().flat_map(|content| &shared.chosen[content]);
+            let wanted = tags.map(|tag| (*tag, shared.numbers[tag])).collect();
+            cut.lock().expect("nothing panics while it is held").wanted = wanted;
             let known = cache.and_then(|cache| cache.get(&job.repository, path));
             // A document that cannot be read now counts as changed.
             let ReadOutcome::Fingerprinted(done) = reader.read(path, known.as_ref())? else { continue };
@@ -173,7 +178,7 @@ impl Syncs {
         drop(reader);
         let mut cut = cut.lock().expect("nothing panicked while it was held");
         // Whoever waits for the answer hears of its end in any case.
-        let _ = std::mem::take(&mut cut.tables).finish().into_iter().all(shared.send);
+        let _ = cut.tables.finish().into_iter().all(shared.send);
         Ok(())
     }
 
@@ -185,8 +190,9 @@ impl Syncs {
                 return;
             }
             let mut cut = cut.lock().expect("nothing panics while it is held");
-            let read = part
-                .read(shared.root, &tagger, (&self.pace, shared.cancelled), |tag, bytes| cut.add(tag, bytes, &cutter));
+            let read = part.read(shared.root, &tagger, (&self.pace, shared.cancelled), |tag, bytes| {
+                cut.add(shared.numbers[&tag], bytes, &cutter);
+            });
             match read {
                 Ok(Some(bytes)) => {
                     shared.read_bytes.fetch_add(bytes, Ordering::Relaxed);
@@ -250,31 +256,34 @@ impl Shared<'_> {
 }
 
 /// The chunks of one reader that were cut again.
-#[derive(Default)]
 struct Cut {
-    /// Chunks of the file that is being read, each to be cut once.
-    wanted: foldhash::HashSet<Tag>,
-    tables: FineTables,
+    /// Chunks of the file that is being read, each to be cut once, with their numbers.
+    wanted: foldhash::HashMap<Tag, u32>,
+    tables: AnswerTables,
     fine: Vec<FineChunk>,
 }
 
 impl Cut {
+    fn new(is_remote: bool) -> Cut {
+        Cut { wanted: foldhash::HashMap::default(), tables: AnswerTables::new(is_remote), fine: Vec::new() }
+    }
+
     fn take(&mut self, chunk: &Chunk, bytes: &[u8], cutter: &FineCutter) {
-        if self.wanted.remove(&chunk.tag) {
-            self.add(chunk.tag, bytes, cutter);
+        if let Some(number) = self.wanted.remove(&chunk.tag) {
+            self.add(number, bytes, cutter);
         }
     }
 
-    fn add(&mut self, tag: Tag, bytes: &[u8], cutter: &FineCutter) {
+    fn add(&mut self, number: u32, bytes: &[u8], cutter: &FineCutter) {
         cutter.cut(bytes, |fine| self.fine.push(fine));
-        self.tables.push(tag, self.fine.drain(..));
+        self.tables.push(number, self.fine.drain(..));
     }
 }
 
 #[cfg(test)]
 mod tests {
     use cognate_fingerprint::{Key, Method, View};
-    use cognate_proto::fine::expansions;
+    use cognate_proto::fine::answered;
 
     use super::*;
 
@@ -284,17 +293,18 @@ mod tests {
         let method = Method::tttd(View::Raw, 80).unwrap();
         let mut tags = Vec::new();
         method.fingerprinter(&Key::none()).slice(&document, |chunk| tags.push(chunk.tag));
-        let wanted: foldhash::HashSet<Tag> = tags.iter().step_by(3).copied().collect();
-        let cut = Arc::new(Mutex::new(Cut { wanted: wanted.clone(), ..Cut::default() }));
+        let asked: Vec<Tag> = tags.iter().step_by(3).copied().collect();
+        let wanted = asked.iter().copied().zip(0..).collect();
+        let cut = Arc::new(Mutex::new(Cut { wanted, ..Cut::new(true) }));
         let (of_visitor, cutter) = (Arc::clone(&cut), FineCutter::new(&Key::none()));
         let visitor = move |chunk: &Chunk, bytes: &[u8]| of_visitor.lock().unwrap().take(chunk, bytes, &cutter);
         let reader = method.visiting_fingerprinter(&Key::none(), Box::new(visitor)).unwrap();
         for _ in 0..2 {
             reader.slice(&document, |_| panic!("chunks go to the visitor"));
         }
-        let tables = std::mem::take(&mut cut.lock().unwrap().tables).finish();
-        let mut left = wanted.clone();
-        let found: usize = tables.iter().map(|table| expansions(table, &mut left).unwrap().len()).sum();
-        assert_eq!((found, left.len()), (wanted.len(), 0));
+        let tables = cut.lock().unwrap().tables.finish();
+        let mut left: HashSet<Tag> = asked.iter().copied().collect();
+        let found: usize = tables.iter().map(|table| answered(table, &asked, &mut left).unwrap().len()).sum();
+        assert_eq!((found, left.len()), (asked.len(), 0));
     }
 }

@@ -6,7 +6,7 @@ use std::time::Duration;
 
 use cognate_analysis::fine::{FineAnswer, FineRequest, FineSiteEnd};
 use cognate_fingerprint::Tag;
-use cognate_proto::fine::{Expansion, FineChoice, expansions};
+use cognate_proto::fine::{Expansion, FineChoice, answered};
 use cognate_proto::name::SiteName;
 use cognate_proto::v1::attach_response::Message as Down;
 use cognate_proto::v1::fine_chunks_request::Message as Up;
@@ -32,6 +32,8 @@ pub(super) struct FineQuestion {
     /// The caller's number.
     number: usize,
     choice: FineChoice,
+    /// The chunks of the choice, in its order.
+    asked: Vec<Tag>,
     /// The chunks that no part has had yet.
     left: Arc<Mutex<HashSet<Tag>>>,
     parts: mpsc::Sender<FinePart>,
@@ -66,8 +68,9 @@ impl Sessions {
         scan: FineScan,
         parts: mpsc::Sender<FinePart>,
     ) -> Result<FineSiteEnd, NoAnswer> {
-        let left: Arc<Mutex<HashSet<Tag>>> = Arc::new(Mutex::new(request.choice.tags().collect()));
-        let question = FineQuestion { number, choice: request.choice.clone(), left: Arc::clone(&left), parts };
+        let asked: Vec<Tag> = request.choice.tags().collect();
+        let left: Arc<Mutex<HashSet<Tag>>> = Arc::new(Mutex::new(asked.iter().copied().collect()));
+        let question = FineQuestion { number, choice: request.choice.clone(), asked, left: Arc::clone(&left), parts };
         let message = |query, question: &FineQuestion| {
             Down::FineQuery(FineQuery {
                 query,
@@ -78,7 +81,7 @@ impl Sessions {
                 }),
                 across_parties: scan.across_parties,
                 contents: question.choice.contents.len() as u64,
-                chunks: question.choice.tags().count() as u64,
+                chunks: question.asked.len() as u64,
                 follow_symlinks: scan.follow_symlinks,
             })
         };
@@ -166,7 +169,7 @@ impl AnsweringFine<'_> {
             Up::Table(table) => {
                 let sent_bytes = table.encoded_len() as u64;
                 let question = &self.asked.question;
-                let found = expansions(&table, &mut *lock(&question.left));
+                let found = answered(&table, &question.asked, &mut *lock(&question.left));
                 let expansions = found.map_err(|error| Error::Invalid(error.to_string()))?;
                 let (kept, is_kept) = oneshot::channel();
                 let sent =

@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use cognate_analysis::spec::ScanSpec;
 use cognate_fingerprint::{ContentDigest, FineChunk, Method, MethodId, Tag, View};
-use cognate_proto::fine::{FineChoice, FineTables};
+use cognate_proto::fine::{AnswerTables, FineChoice};
 use cognate_proto::name::{PartyName, RepositoryName, ScanId};
 use cognate_proto::v1::attach_response::Message as Down;
 use cognate_proto::v1::fine_chunks_request::Message as Up;
@@ -150,11 +150,11 @@ async fn next_query(inbox: &mut Inbox) -> FineQuery {
 /// Answers a query about at most so many chunks, and ends the answer if that is all of them. Returns the chunks that it was asked for.
 async fn answer_query(sites: &SiteWait, site: &str, query: FineQuery, chunks_max: usize) -> BTreeSet<Tag> {
     let site = site.parse().unwrap();
-    let asked: BTreeSet<Tag> = sites.sessions.fine_choice(&site, query.query).unwrap().tags().collect();
+    let asked: Vec<Tag> = sites.sessions.fine_choice(&site, query.query).unwrap().tags().collect();
     let mut answering = sites.sessions.answering_fine(&site, query.query).unwrap();
-    let mut tables = FineTables::default();
+    let mut tables = AnswerTables::new(true);
     let fine = FineChunk { tag: 7, length_bytes: 7 };
-    asked.iter().take(chunks_max).for_each(|tag| tables.push(*tag, [fine].into_iter()));
+    (0..).zip(&asked).take(chunks_max).for_each(|(number, _)| tables.push(number, [fine].into_iter()));
     for table in tables.finish() {
         let Ok(TakenFine::Part(kept)) = answering.take(Up::Table(table)).await else { panic!("a part") };
         kept.await.unwrap();
@@ -162,7 +162,7 @@ async fn answer_query(sites: &SiteWait, site: &str, query: FineQuery, chunks_max
     if asked.len() <= chunks_max {
         answering.take(Up::End(FineEnd { read_bytes: 1, ..FineEnd::default() })).await.unwrap();
     }
-    asked
+    asked.into_iter().collect()
 }
 
 #[tokio::test]
