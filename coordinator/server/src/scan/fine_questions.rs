@@ -178,7 +178,9 @@ impl<'a> FineQuestions<'a> {
 
     fn end(&mut self, RequestEnd { number, took, end }: RequestEnd) {
         let repository = &mut self.repositories[number];
-        repository.under_way -= 1;
+        // Another request of a repository that was stopped may have ended at the same time.
+        let Some(under_way) = repository.under_way.checked_sub(1) else { return };
+        repository.under_way = under_way;
         repository.request_chunks = match took {
             took if took < REQUEST_TIME_LEAST => (2 * repository.request_chunks).min(REQUEST_CHUNKS_MOST),
             took if took > REQUEST_TIME_MOST => (repository.request_chunks / 2).max(REQUEST_CHUNKS_LEAST),

@@ -277,6 +277,27 @@ async fn a_site_that_is_closed_is_asked_once_it_is_open() {
 }
 
 #[tokio::test]
+async fn a_site_that_refuses_several_requests_at_once_has_refused_once() {
+    let fixture = Fixture::start().await;
+    let (sites, mut wanted) = (fixture.sites(), Wanted::of(&["a"], 100_000));
+    let (_attached, mut inbox) = fixture.attach("a", 1, false);
+    let site = async {
+        let mut queries = Vec::new();
+        for _ in 0..REQUESTS_AHEAD {
+            queries.push(next_query(&mut inbox).await);
+        }
+        for query in queries {
+            let mut answering = sites.sessions.answering_fine(&"a".parse().unwrap(), query.query).unwrap();
+            let refusal = FineEnd { failure: "policy.fine is never".to_owned(), refused: true, ..FineEnd::default() };
+            answering.take(Up::End(refusal)).await.unwrap();
+        }
+    };
+    let ((), all) = soon(async { tokio::join!(site, wanted.ask(&fixture, None)) }).await;
+    all.unwrap();
+    assert_eq!(wanted.failure(0), "policy.fine is never");
+}
+
+#[tokio::test]
 async fn nobody_waits_for_a_site_that_is_revoked() {
     let fixture = Fixture::start().await;
     let mut wanted = Wanted::of(&["a", "b"], 5);
