@@ -114,3 +114,14 @@ pub fn versions(dice: &mut Dice) -> [String; 2] {
     }
     texts
 }
+
+/// Two trees of so many documents: of each document two [`versions`], one in each tree.
+pub fn of_versions(dice: &mut Dice, documents: usize) -> [Files; 2] {
+    let mut trees = [Files::new(), Files::new()];
+    for number in 0..documents {
+        for (tree, text) in trees.iter_mut().zip(versions(dice)) {
+            tree.insert(format!("{number}.txt"), text.into_bytes());
+        }
+    }
+    trees
+}

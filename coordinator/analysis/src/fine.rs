@@ -254,7 +254,7 @@ pub(crate) struct FineFindings {
 pub(crate) struct FineFiles {
     links: PathBuf,
     expansions: PathBuf,
-    /// What has arrived, until `expansions` is complete.
+    /// The log of the fine chunks that have arrived. The file of `expansions` replaces it once that is complete.
     arrivals: PathBuf,
     answers: PathBuf,
 }

@@ -30,7 +30,7 @@ use tonic::Status;
 
 use self::file_hashes::FileHashQuestions;
 pub(crate) use self::file_hashes::{SiteAnswer, SiteQuestion};
-use self::fine::FineQuestions;
+use self::fine::OpenFineQuestions;
 pub(crate) use self::fine::{FinePart, FineScan, TakenFine};
 use self::greeting::Greeting;
 use self::measure::MeasureQuestions;
@@ -55,7 +55,7 @@ pub(crate) struct Sessions {
     /// The index that a site last sealed on its own schedule: its report on that sync belongs to it.
     own: Mutex<HashMap<SiteName, IndexId>>,
     file_hash_questions: FileHashQuestions,
-    fine_questions: FineQuestions,
+    fine_questions: OpenFineQuestions,
     measure_questions: MeasureQuestions,
     /// Counts attachments and changes of state, so that tasks that wait for a site notice them.
     changes: watch::Sender<u64>,

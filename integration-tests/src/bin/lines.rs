@@ -8,7 +8,7 @@ use std::time::{Duration, Instant};
 
 use cognate_integration_tests::Federation;
 use cognate_integration_tests::proxy::{Way, Weather};
-use cognate_integration_tests::tree::{Files, versions};
+use cognate_integration_tests::tree::of_versions;
 
 /// A line: its name, bits a second, the delay each way, and the part of the documents that are sent over it.
 struct Line {
@@ -35,15 +35,9 @@ const LINES: [Line; 5] = [
 
 fn federation(documents: usize) -> Federation {
     let mut federation = Federation::new(1);
-    let mut trees = [Files::new(), Files::new()];
-    for number in 0..documents {
-        for (tree, text) in trees.iter_mut().zip(versions(&mut federation.dice)) {
-            tree.insert(format!("{number}.txt"), text.into_bytes());
-        }
-    }
-    for (name, files) in ["a", "b"].iter().zip(&trees) {
-        federation.add(name, files);
-    }
+    let [a, b] = of_versions(&mut federation.dice, documents);
+    federation.add("a", &a);
+    federation.add("b", &b);
     federation.sandbox.settle();
     federation.start_all();
     federation

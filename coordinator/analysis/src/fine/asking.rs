@@ -15,7 +15,7 @@ use crate::subject::index;
 /// The chunks of one root that are not asked for yet, in the order in which they are asked for.
 struct RootQueue {
     root: u16,
-    /// All of them, now and for earlier scans.
+    /// The number of chunks when the questions began.
     chunks: usize,
     left: std::vec::IntoIter<WantedChunk>,
 }
@@ -29,7 +29,7 @@ struct Asking<'a, 't> {
     queues: Vec<RootQueue>,
     roots: Vec<FineRoot>,
     writer: &'a mut ExpansionsWriter,
-    /// Where the answers must survive the process.
+    /// The log of what arrives, if the scan continues after the end of the process.
     arrivals: Option<Arrivals>,
 }
 

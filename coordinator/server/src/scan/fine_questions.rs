@@ -39,12 +39,12 @@ const TURN_MAX: Duration = Duration::from_secs(600);
 /// Interval in which the state of the questions is looked at.
 const TICK: Duration = Duration::from_secs(1);
 
-/// Whether an analysis that waits for sites keeps its turn from others.
+/// The turn of an analysis while it waits for sites: few analyses run at the same time, and others wait for their turns.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(super) enum Turn {
-    /// Others have it meanwhile.
+    /// Another analysis may have it.
     Given,
-    /// It has it still.
+    /// This analysis has it still.
     Held,
 }
 
@@ -66,7 +66,7 @@ struct Repository {
     /// Requests that are under way.
     requests: Vec<AbortHandle>,
     under_way: usize,
-    /// There are no more requests to it.
+    /// No further request goes to it.
     is_over: bool,
     done_chunks: u64,
 }
@@ -142,7 +142,9 @@ impl<'a> FineQuestions<'a> {
                     repository.is_over = true;
                     break;
                 };
-                let (sites, facts, parts) = (self.sites.clone(), self.facts, parts.clone());
+                let sites = self.sites.clone();
+                let facts = self.facts;
+                let parts = parts.clone();
                 repository.under_way += 1;
                 repository.requests.retain(|request| !request.is_finished());
                 repository.requests.push(self.asking.spawn(async move {
@@ -176,6 +178,7 @@ impl<'a> FineQuestions<'a> {
         Ok(())
     }
 
+    /// Takes the end of a request in, which also says how large the next one should be.
     fn end(&mut self, RequestEnd { number, took, end }: RequestEnd) {
         let repository = &mut self.repositories[number];
         // Another request of a repository that was stopped may have ended at the same time.
@@ -192,7 +195,7 @@ impl<'a> FineQuestions<'a> {
         self.work.end(number, end);
     }
 
-    /// The rest has not come in time.
+    /// Ends all requests at the deadline; the repositories that have not answered everything have failed.
     fn give_up(&mut self) {
         let limit = self.scan.spec.options.sync_deadline.unwrap_or_default();
         for (number, repository) in self.repositories.iter_mut().enumerate().filter(|(_, one)| one.is_open()) {

@@ -46,15 +46,15 @@ pub(crate) struct FinePart {
     pub(crate) expansions: Vec<Expansion>,
     /// Bytes of the message.
     pub(crate) sent_bytes: u64,
-    /// Told once the part is kept, so that the site may send more.
+    /// Whoever keeps the part sends here, and the site may send more.
     pub(crate) kept: oneshot::Sender<()>,
 }
 
 /// The open questions, each with its contents and chunks.
-pub(super) type FineQuestions = Questions<FineQuestion, FineSiteEnd>;
+pub(super) type OpenFineQuestions = Questions<FineQuestion, FineSiteEnd>;
 
 /// Questions that are waited for as long as the caller does: a site may read for hours, and its session shows that it is alive.
-pub(super) fn questions() -> FineQuestions {
+pub(super) fn questions() -> OpenFineQuestions {
     Questions::within(Duration::MAX)
 }
 
@@ -147,7 +147,7 @@ pub(crate) struct AnsweringFine<'a> {
 
 /// The outcome of a message.
 pub(crate) enum TakenFine {
-    /// A part, which is told to be kept here.
+    /// A part of the answer. The receiver resolves once the part is kept.
     Part(oneshot::Receiver<()>),
     /// The last message.
     End,

@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use cognate_integration_tests::proxy::{Way, Weather};
 use cognate_integration_tests::sandbox::{wait_until, wait_within};
-use cognate_integration_tests::tree::{Files, versions};
+use cognate_integration_tests::tree::of_versions;
 use cognate_integration_tests::{Federation, Running};
 use serde_json::Value;
 
@@ -12,15 +12,9 @@ use serde_json::Value;
 /// a second.
 fn federation(own_seed: u64, documents: usize, bytes_per_second: u64) -> Federation {
     let mut federation = Federation::new(own_seed);
-    let mut trees = [Files::new(), Files::new()];
-    for number in 0..documents {
-        for (tree, text) in trees.iter_mut().zip(versions(&mut federation.dice)) {
-            tree.insert(format!("{number}.txt"), text.into_bytes());
-        }
-    }
-    for (name, files) in ["a", "b"].iter().zip(&trees) {
-        federation.add(name, files);
-    }
+    let [a, b] = of_versions(&mut federation.dice, documents);
+    federation.add("a", &a);
+    federation.add("b", &b);
     federation.sandbox.settle();
     federation.start_all();
     federation.site("b").line().set(Weather { bytes_per_second: Some(bytes_per_second), ..Weather::default() });
