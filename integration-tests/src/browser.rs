@@ -291,6 +291,7 @@ impl Browser {
     #[track_caller]
     fn shoot_each(&self, name: &str, is_checked: impl Fn(u32, &str) -> bool) {
         let folder = screenshots();
+        self.wait_for_page();
         for width in WIDTHS {
             for scheme in SCHEMES {
                 self.look(width, scheme);
@@ -384,8 +385,13 @@ impl Browser {
     /// Does something to a page that is wholly there: its script listens to keys, and nothing moves any more.
     #[track_caller]
     fn act<T>(&self, action: impl AsyncFn(&WebDriver) -> WebDriverResult<T>) -> T {
-        self.wait("the page is loaded", |browser| browser.script("return document.readyState") == "complete");
+        self.wait_for_page();
         self.run(action)
+    }
+
+    #[track_caller]
+    fn wait_for_page(&self) {
+        self.wait("the page is loaded", |browser| browser.script("return document.readyState") == "complete");
     }
 
     /// Does something in the browser. A page may be about to give way to the next one: what is not there yet, or is no
@@ -431,11 +437,22 @@ fn screenshots() -> PathBuf {
     folder
 }
 
+/// What the driver says when a page gives way to the next one: while it looks at an element, takes a picture, runs a script.
+const BETWEEN_PAGES: [&str; 4] = [
+    "does not belong to the document",
+    "Unable to capture screenshot",
+    "Not attached to an active page",
+    "document unloaded while waiting for result",
+];
+
 /// True for an error that may only mean that one page is going and the next one coming.
 fn is_between_pages(error: &WebDriverError) -> bool {
     use WebDriverErrorInner::{NoSuchElement, StaleElementReference};
-    // The driver has no error of its own for an element that goes while it is asked about.
-    let is_gone = || error.to_string().contains("does not belong to the document");
+    // The driver has no errors of its own for what it cannot do while a page goes or comes.
+    let is_gone = || {
+        let text = error.to_string();
+        BETWEEN_PAGES.iter().any(|each| text.contains(each))
+    };
     matches!(error.as_inner(), StaleElementReference(_) | NoSuchElement(_)) || is_gone()
 }
 
