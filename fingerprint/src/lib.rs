@@ -103,5 +103,5 @@ pub use terms::{Terms, cosine};
 pub use view::View;
 pub use window_sample::{
     SAMPLE_VALUE_BYTES, SAMPLE_VALUES_MAX, SAMPLE_WINDOW_BYTES, SampleCounts, WindowSample, sample_bytes_per_value,
-    sample_level, unpack_sample_value,
+    sample_level, sample_part, unpack_sample_value,
 };

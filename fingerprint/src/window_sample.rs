@@ -60,8 +60,17 @@ const fn values_max(level: usize) -> usize {
 
 /// The level of the window with this value, 0 to 15.
 #[must_use]
+#[inline]
 pub fn sample_level(value: u64) -> usize {
     usize::try_from(value >> HASH_BITS).map_or(HIGHEST_LEVEL, |level| level.min(HIGHEST_LEVEL))
+}
+
+/// The part of `parts` in which the window with this value is: chance decides, and equal windows are in one.
+#[must_use]
+#[inline]
+pub fn sample_part(value: u64, parts: u64) -> u64 {
+    let hash = u128::from(value & ((1 << HASH_BITS) - 1));
+    u64::try_from((hash * u128::from(parts)) >> HASH_BITS).expect("it is less than the number of parts")
 }
 
 /// The share of the values of one of two relatives that they have in common, at least: one in so many.
@@ -69,6 +78,7 @@ const SHARE_MIN: u64 = 10;
 
 /// The bytes of content for each value of a sample of this level and above.
 #[must_use]
+#[inline]
 pub fn sample_bytes_per_value(level: usize) -> u64 {
     u64::from(LEVELLED_ONE_IN) << level
 }
@@ -166,12 +176,14 @@ impl SampleCounts {
 
     /// The level of the first value, from which on all values of the content are in the sample.
     #[must_use]
+    #[inline]
     pub fn lowest(&self) -> usize {
         (1..SAMPLE_LEVELS).take_while(|level| self.0[*level] == self.0[0]).last().unwrap_or(0)
     }
 
     /// The level from which on both samples have all values, and the number of values of each from there on.
     #[must_use]
+    #[inline]
     pub fn at_common_level(&self, other: &SampleCounts) -> (usize, [u16; 2]) {
         let level = self.lowest().max(other.lowest());
         (level, [self.0[level], other.0[level]])
@@ -180,6 +192,7 @@ impl SampleCounts {
     /// The bytes for which `common` values stand that two samples have in common, if these are a tenth of the values of one of them: windows
     /// see the less of what is in common, the more edits there are.
     #[must_use]
+    #[inline]
     pub fn in_common_bytes(&self, other: &SampleCounts, common: u64) -> Option<u64> {
         let (level, [own, others]) = self.at_common_level(other);
         let may_be_relatives = common > 0 && common * SHARE_MIN >= u64::from(own.min(others));
@@ -189,6 +202,7 @@ impl SampleCounts {
 
 /// A value from its bytes, the lowest first.
 #[must_use]
+#[inline]
 pub fn unpack_sample_value(bytes: &[u8; SAMPLE_VALUE_BYTES]) -> u64 {
     let mut word = [0; 8];
     word[..SAMPLE_VALUE_BYTES].copy_from_slice(bytes);

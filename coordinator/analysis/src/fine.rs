@@ -3,7 +3,7 @@
 //!
 //! | step | modules | result |
 //! |---|---|---|
-//! | propose | `candidates`: `sharing`, `placed`, `sampled` | a bounded number of pairs |
+//! | propose | `candidates`: `sharing`, `placed`, `sampled` (`frequent`) | a bounded number of pairs |
 //! | ask | `wanted`, `asking` (`arrivals`), `expansions` (`chunk_file`, `lookup`, `kept`) | the fine chunks of what the pairs do not share |
 //! | measure | `links`, `parts`, `coverage` | the bytes that each pair shares, and each two places |
 //! | estimate | `estimate`, `unmeasured`, `sampled_rows`, `unasked` | the bytes that two places share beyond the measured pairs |
@@ -25,6 +25,7 @@ mod estimate;
 mod exact;
 mod expansions;
 mod frames;
+mod frequent;
 mod kept;
 mod links;
 mod lookup;

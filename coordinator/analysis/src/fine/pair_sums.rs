@@ -71,23 +71,28 @@ impl Task<'_> {
         failure.map_or(Ok(sorted), |error| Err(error.into()))
     }
 
-    /// Hands over every pair once, ascending, with the sum of what was found for it.
-    pub(super) fn each_pair_sum(
+    /// Has all threads look at every pair once, with the sum of what was found for it, and hands over what they make of the pairs, in no
+    /// order.
+    pub(super) fn each_pair_sum<T: Send>(
         &self,
         sorted: &SortedLinks<'_>,
-        mut each: impl FnMut(Link) + Send,
+        look: &(impl Fn(Link) -> Option<T> + Sync),
+        take: impl FnMut(T) + Send,
     ) -> Result<(), Error> {
-        let mut last: Option<Link> = None;
-        sorted.drain_in_order(self.options().threads, &mut |part| {
-            for link in part {
-                match &mut last {
-                    Some(last) if (last.a, last.b) == (link.a, link.b) => last.shared_bytes += link.shared_bytes,
-                    _ => last.replace(*link).into_iter().for_each(&mut each),
+        let take = Mutex::new(take);
+        // All that was found for a pair is in one part.
+        sorted.drain(self.options().threads, &|_, part| {
+            let same = part.chunk_by(|one, other| (one.a, one.b) == (other.a, other.b));
+            let sum = |same: &[Link]| Link { shared_bytes: same.iter().map(|link| link.shared_bytes).sum(), ..same[0] };
+            let mut made = same.filter_map(|same| look(sum(same)));
+            loop {
+                let group: Vec<T> = made.by_ref().take(LINKS_PER_GROUP).collect();
+                if group.is_empty() {
+                    return Ok(());
                 }
+                group.into_iter().for_each(&mut *take.lock().expect("nothing panics while it is held"));
             }
-            Ok(())
         })?;
-        last.into_iter().for_each(each);
         Ok(())
     }
 }

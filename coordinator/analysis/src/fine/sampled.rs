@@ -19,10 +19,11 @@
 use std::cmp::Reverse;
 use std::collections::BTreeMap;
 
-use cognate_fingerprint::{SampleCounts, sample_bytes_per_value};
+use cognate_fingerprint::{SAMPLE_VALUES_MAX, SampleCounts, sample_bytes_per_value};
 use cognate_similarity::{ContentIndex, Error as EngineError, Link, SpillFolder};
 
 use super::coverage::roots_of;
+use super::frequent::FrequentValuesBuilder;
 use super::pair::{Pair, ascending, is_compared};
 use crate::compare::Task;
 use crate::error::Error;
@@ -43,7 +44,11 @@ pub(super) const VALUES_MIN: u16 = 16;
 /// The weight of a value if one content had it; each of more holders divides it.
 const RARITY: u64 = 64;
 /// The sum of a pair has the number of values that propose it from this bit on, and their weights in the bits below.
-const COUNT_SHIFT: u32 = 32;
+const COUNT_SHIFT: u32 = 24;
+/// From this bit on it has the number of those that are not frequent.
+const RARE_SHIFT: u32 = 44;
+const _: () = assert!(RARITY * (SAMPLE_VALUES_MAX as u64) < 1 << COUNT_SHIFT);
+const _: () = assert!((SAMPLE_VALUES_MAX as u64) < 1 << (RARE_SHIFT - COUNT_SHIFT));
 /// Values that are sorted at a time.
 const VALUES_PER_PART: usize = 1 << 20;
 
@@ -109,19 +114,22 @@ impl Task<'_> {
         let counts = Counts::of(subject);
         let spill = SpillFolder::new(self.spill_dir);
         let parts = subject.frozen.samples.value_count().div_ceil(VALUES_PER_PART).max(self.scan.spec.threads.get());
-        let find = |part, visit: &mut FoundPair<'_>| pairs_of_part(subject, [part as usize, parts], visit);
+        let frequent = FrequentValuesBuilder::default();
+        let find = |part: u32, visit: &mut FoundPair<'_>| {
+            pairs_of_part(subject, [part.into(), parts as u64], &frequent, visit)
+        };
         let sums = self.pair_sums(&spill, u32::try_from(parts).expect("values fit in memory"), &find)?;
+        let frequent = frequent.finish(subject.frozen.contents.len());
         let mut ranking = Ranking::of(subject);
-        self.each_pair_sum(&sums, |link| {
-            let pair = (link.a.0, link.b.0);
-            let common = subject.frozen.samples.in_common(pair.0, pair.1);
-            if self.may_be_relatives(&counts, pair, common) {
-                ranking.offer(&counts, pair, common, link.shared_bytes);
-            }
-        })?;
+        let look = |link: Link| {
+            let (pair, sum) = ((link.a.0, link.b.0), link.shared_bytes);
+            let common = (sum >> RARE_SHIFT) + frequent.in_common(pair.0, pair.1);
+            self.may_be_relatives(&counts, pair, common).then_some((pair, common, sum))
+        };
+        self.each_pair_sum(&sums, &look, |(pair, common, sum)| ranking.offer(&counts, pair, common, sum))?;
         let (mut refuted, undecided): (Vec<Pair>, Vec<Pair>) = known.iter().partition(|pair| counts.decide(**pair));
         // Few values may be in common of a short pair whose runs are short.
-        refuted.retain(|(a, b)| subject.frozen.samples.in_common(*a, *b) == 0);
+        refuted.retain(|(a, b)| subject.frozen.samples.have_none_in_common(*a, *b));
         Ok(SamplePairs { refuted, undecided, ..ranking.take() })
     }
 
@@ -137,28 +145,27 @@ impl Task<'_> {
 /// Takes a pair that a value proposes.
 type FoundPair<'a> = dyn FnMut(Link) -> Result<(), EngineError> + 'a;
 
-/// Visits pairs of contents that have the same value, each with what it counts for. There are `parts` of values.
+/// Visits pairs of contents that have the same value, each with what it counts for, and takes in the values that are frequent. There are
+/// `parts` of values.
 fn pairs_of_part(
     subject: &Subject<'_>,
-    [part, parts]: [usize; 2],
+    part: [u64; 2],
+    frequent: &FrequentValuesBuilder,
     visit: &mut FoundPair<'_>,
 ) -> Result<(), EngineError> {
-    let samples = &subject.frozen.samples;
-    let mut holders: Vec<(u64, u32)> = Vec::new();
-    for content in (0..).take(subject.frozen.contents.len()).filter(|content| is_compared(subject, *content)) {
-        let own = samples.of(content).filter(|value| *value % parts as u64 == part as u64);
-        holders.extend(own.map(|value| (value, content)));
-    }
-    holders.sort_unstable();
+    let holders = subject.frozen.samples.holders(part, |content, _| is_compared(subject, content));
     for same in holders.chunk_by(|a, b| a.0 == b.0) {
-        let shared_bytes = 1 << COUNT_SHIFT | (RARITY / same.len() as u64).max(1);
+        let is_frequent = same.len() > HOLDERS_MAX;
+        let weight = (RARITY / same.len() as u64).max(1);
+        let shared_bytes = u64::from(!is_frequent) << RARE_SHIFT | 1 << COUNT_SHIFT | weight;
         let mut found =
             |a: u32, b: u32| visit(Link { a: ContentIndex(a.min(b)), b: ContentIndex(a.max(b)), shared_bytes });
-        if same.len() <= HOLDERS_MAX {
+        if !is_frequent {
             for (place, (_, a)) in same.iter().enumerate() {
                 same[place + 1..].iter().try_for_each(|(_, b)| found(*a, *b))?;
             }
         } else {
+            frequent.add(same.iter().map(|(_, content)| *content));
             let firsts = first_of_each(subject, same);
             for (_, holder) in same {
                 let is_first = firsts.binary_search(holder).is_ok();
@@ -220,7 +227,8 @@ impl<'a> Ranking<'a> {
     /// A pair with the number of values in common, and the sum over those that propose it.
     fn offer(&mut self, counts: &Counts, pair: Pair, common: u64, sum: u64) {
         let (a, b) = pair;
-        let (proposing, weight) = (sum >> COUNT_SHIFT, sum & ((1 << COUNT_SHIFT) - 1));
+        let proposing = sum >> COUNT_SHIFT & ((1 << (RARE_SHIFT - COUNT_SHIFT)) - 1);
+        let weight = sum & ((1 << COUNT_SHIFT) - 1);
         let [of_a, of_b] = counts.of_pair(pair);
         let (level, _) = of_a.at_common_level(of_b);
         let shared_bytes = common * sample_bytes_per_value(level);

@@ -77,7 +77,7 @@ impl Task<'_> {
             pairs_of_rare_chunks(shards, shard, NEAR_HOLDERS_MAX, visit)
         })?;
         let mut near: Vec<Link> = Vec::new();
-        self.each_pair_sum(&sums, |link| near.extend(self.is_near(&link).then_some(link)))?;
+        self.each_pair_sum(&sums, &|link| self.is_near(&link).then_some(link), |link| near.push(link))?;
         Ok(near)
     }
 

@@ -109,14 +109,7 @@ impl Task<'_> {
 
 /// The values of one part of all, each with a content that has it, ascending.
 fn holders_of_part(subject: &Subject<'_>, part: u64, parts: u64) -> Vec<(u64, u32)> {
-    let mut holders: Vec<(u64, u32)> = Vec::new();
-    for content in (0..).take(subject.frozen.contents.len()) {
-        let own = subject.frozen.samples.of(content);
-        let counts = own.filter(|value| value % parts == part && sample_level(*value) >= DENSEST_LEVEL);
-        holders.extend(counts.map(|value| (value, content)));
-    }
-    holders.sort_unstable();
-    holders
+    subject.frozen.samples.holders([part, parts], |_, value| sample_level(value) >= DENSEST_LEVEL)
 }
 
 /// Adds the bytes of one value, of all contents that have it.

@@ -1,6 +1,10 @@
 //! The window samples of all contents of a frozen set, packed: a list of a few bytes for each would take more memory than the samples.
 
-use cognate_fingerprint::{SAMPLE_VALUE_BYTES, SampleCounts, WindowSample, sample_level, unpack_sample_value};
+use std::cmp::Ordering;
+
+use cognate_fingerprint::{
+    SAMPLE_VALUE_BYTES, SampleCounts, WindowSample, sample_level, sample_part, unpack_sample_value,
+};
 
 /// The window samples of contents.
 #[derive(Default)]
@@ -56,14 +60,33 @@ impl WindowSamples {
         own.as_chunks::<SAMPLE_VALUE_BYTES>().0.iter().map(unpack_sample_value)
     }
 
-    /// The number of values that two contents have in common.
-    pub(crate) fn in_common(&self, a: u32, b: u32) -> u64 {
-        let mut others = self.of(b).peekable();
-        let is_other = |value: &u64| {
-            while others.next_if(|other| other < value).is_some() {}
-            others.peek() == Some(value)
-        };
-        self.of(a).filter(is_other).count() as u64
+    /// True if two contents have no value in common.
+    pub(crate) fn have_none_in_common(&self, a: u32, b: u32) -> bool {
+        let (mut own, mut others) = (self.of(a), self.of(b));
+        let (mut first, mut second) = (own.next(), others.next());
+        while let (Some(one), Some(other)) = (first, second) {
+            match one.cmp(&other) {
+                Ordering::Less => first = own.next(),
+                Ordering::Greater => second = others.next(),
+                Ordering::Equal => return false,
+            }
+        }
+        true
+    }
+
+    /// The values of one part of `parts`, each with a content that has it and fulfils a condition, ascending. The hash of a value decides in
+    /// which part it is.
+    pub(crate) fn holders(&self, [part, parts]: [u64; 2], is_wanted: impl Fn(u32, u64) -> bool) -> Vec<(u64, u32)> {
+        let mut holders: Vec<(u64, u32)> = Vec::new();
+        for (place, content) in self.places.iter().zip(0..) {
+            if !place.is_empty() {
+                let own = self.of(content);
+                let own = own.filter(|value| sample_part(*value, parts) == part && is_wanted(content, *value));
+                holders.extend(own.map(|value| (value, content)));
+            }
+        }
+        holders.sort_unstable();
+        holders
     }
 
     /// The level from which on all values of a content are in its sample.
