@@ -40,6 +40,7 @@ mod sample;
 mod sampled;
 mod sampled_rows;
 mod sharing;
+mod tag_list;
 #[cfg(test)]
 mod tests;
 mod unasked;

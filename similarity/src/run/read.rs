@@ -131,6 +131,9 @@ fn decode_header(path: &Path, header: &[u8]) -> Result<Run, Error> {
     Ok(Run { path: path.to_owned(), file: Mutex::default(), records, shard_starts, block_starts, header_sum: expected })
 }
 
+/// The records that are passed one by one before a search for a tag begins.
+const NEAR_RECORDS: usize = 4;
+
 /// The records of one shard of a run, in order, one block in memory at a time.
 #[derive(Debug)]
 pub struct RunReader {
@@ -175,13 +178,20 @@ impl RunReader {
         self.next += 1;
     }
 
-    /// Passes the records of all lesser tags. It looks in the block at hand, in the next one, then twice as far with each step, and
+    /// Passes the records of all lesser tags. It looks at the next few, in the block at hand, in the next one, then twice as far with each step, and
     /// ends with a binary search: one tag reads few blocks, and many tags, one after the other, read each block about once.
     ///
     /// # Errors
     ///
     /// If the file cannot be read or a block is damaged.
     pub fn seek(&mut self, tag: Tag) -> Result<(), Error> {
+        // Where most tags are wanted, it is one of the next.
+        for _ in 0..NEAR_RECORDS {
+            match self.peek()? {
+                Some(found) if found.tag < tag => self.advance(),
+                _ => return Ok(()),
+            }
+        }
         let per_block = u64::from(BLOCK_RECORDS);
         // Records before `least` are passed; the record at `most`, if there is one, is not.
         let (mut least, mut most) = (self.next, self.end);

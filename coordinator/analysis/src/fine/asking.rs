@@ -6,6 +6,7 @@ use cognate_proto::fine::{Expansion, FineChoice};
 
 use super::arrivals::Arrivals;
 use super::expansions::{Expansions, ExpansionsWriter};
+use super::tag_list::TagList;
 use super::wanted::WantedChunk;
 use super::{AskedRepository, FineArrival, FineFailure, FineRequest, FineRoot, FineRound, FineSiteEnd, FineWork};
 use crate::compare::Task;
@@ -24,8 +25,7 @@ struct RootQueue {
 struct Asking<'a, 't> {
     task: &'a Task<'t>,
     round: &'a FineRound<'a>,
-    /// Ascending.
-    wanted: &'a [WantedChunk],
+    wanted: WantedLengths<'a>,
     queues: Vec<RootQueue>,
     roots: Vec<FineRoot>,
     writer: &'a mut ExpansionsWriter,
@@ -33,11 +33,19 @@ struct Asking<'a, 't> {
     arrivals: Option<Arrivals>,
 }
 
+/// The lengths of the chunks that are wanted, by their tags.
+struct WantedLengths<'a> {
+    /// By their tags.
+    chunks: &'a [WantedChunk],
+    tags: &'a TagList,
+}
+
 impl Task<'_> {
-    /// Has the chunks cut that no earlier scan has, and writes all of them down. The chunks ascend.
+    /// Has the chunks cut that no earlier scan has, and writes all of them down. The chunks ascend by their `tags`.
     pub(super) fn ask(
         &self,
         wanted: &[WantedChunk],
+        tags: &TagList,
         round: &FineRound<'_>,
         earlier: &[Expansions],
         writer: &mut ExpansionsWriter,
@@ -45,6 +53,7 @@ impl Task<'_> {
         let mut roots = vec![FineRoot::default(); self.subject.frozen.roots.len()];
         let arrivals = round.durable.then(|| Arrivals::open(&round.files.arrivals, writer)).transpose()?;
         let queues = self.queues(wanted, earlier, writer, &mut roots)?;
+        let wanted = WantedLengths { chunks: wanted, tags };
         let mut asking = Asking { task: self, round, wanted, queues, roots, writer, arrivals };
         if !asking.queues.is_empty() {
             round.source.ask(&mut asking)?;
@@ -136,7 +145,7 @@ impl FineWork for Asking<'_, '_> {
             if root.failure.is_some() {
                 continue;
             }
-            if !expansions.iter().all(|expansion| fits(expansion, self.wanted)) {
+            if !expansions.iter().all(|expansion| self.wanted.has_length_of(expansion)) {
                 root.failure = Some(FineFailure::passing("its fine chunks do not add up to its chunks"));
                 continue;
             }
@@ -166,11 +175,12 @@ impl FineWork for Asking<'_, '_> {
     }
 }
 
-/// True if the fine chunks of a chunk are together as long as it is.
-fn fits(expansion: &Expansion, wanted: &[WantedChunk]) -> bool {
-    let length: u32 = expansion.fine.iter().map(|fine| u32::from(fine.length_bytes)).sum();
-    let place = wanted.binary_search_by_key(&expansion.tag, |chunk| chunk.tag);
-    place.is_ok_and(|place| wanted[place].length_bytes == length)
+impl WantedLengths<'_> {
+    /// True if the fine chunks of a chunk that is wanted are together as long as it is.
+    fn has_length_of(&self, expansion: &Expansion) -> bool {
+        let length: u32 = expansion.fine.iter().map(|fine| u32::from(fine.length_bytes)).sum();
+        self.tags.place(&expansion.tag).is_some_and(|place| self.chunks[place as usize].length_bytes == length)
+    }
 }
 
 #[cfg(test)]
@@ -182,10 +192,12 @@ mod tests {
     #[test]
     fn fine_chunks_fit_if_they_are_as_long_as_a_chunk_that_was_asked_for() {
         let chunk = |number: u8| WantedChunk { tag: Tag([number; 16]), content: 0, length_bytes: 21 };
-        let wanted = [chunk(1), chunk(4), chunk(9)];
+        let chunks = [chunk(1), chunk(4), chunk(9)];
+        let tags = TagList::of(chunks.iter().map(|chunk| chunk.tag).collect());
+        let wanted = WantedLengths { chunks: &chunks, tags: &tags };
         let of = |number: u8, lengths: &[u8]| {
             let fine = lengths.iter().map(|length| FineChunk { tag: number, length_bytes: *length });
-            fits(&Expansion { tag: Tag([number; 16]), fine: fine.collect() }, &wanted)
+            wanted.has_length_of(&Expansion { tag: Tag([number; 16]), fine: fine.collect() })
         };
         assert!(of(1, &[7, 7, 7]) && of(4, &[16, 5]) && of(9, &[7, 14]));
         assert!(!of(1, &[7, 7]) && !of(4, &[16, 6]) && !of(9, &[]) && !of(2, &[7, 7, 7]));

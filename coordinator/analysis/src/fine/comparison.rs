@@ -5,7 +5,6 @@
 //!                   └───── sample ─────▶ sites ─ count ─▶ exact measures of some pairs
 //! ```
 
-use cognate_fingerprint::Tag;
 use cognate_similarity::{Analysis, ContentIndex, Link, LinkFile};
 use foldhash::{HashSet, HashSetExt as _};
 
@@ -18,6 +17,7 @@ use super::loose::Loose;
 use super::pair::Pair;
 use super::parts::Parts;
 use super::sample::Sampling;
+use super::tag_list::TagList;
 use super::wanted::{WantedChunk, each_once};
 use super::{FineFigures, FineFindings, FineRoot, FineRound};
 use crate::alignment::Alignment;
@@ -37,8 +37,8 @@ pub(crate) struct FineComparison {
 
 /// The chunks that the sites were asked to cut again.
 struct AskedChunks {
-    /// All of them, ascending.
-    tags: Vec<Tag>,
+    /// All of them.
+    tags: TagList,
     /// Those that contents of many kinds have.
     spread: Vec<WantedChunk>,
     /// The fine chunks that the sites gave.
@@ -99,13 +99,15 @@ impl Task<'_> {
             }
         }
         let mut writer = ExpansionsWriter::create(&round.files.expansions)?;
-        let roots = self.ask(&wanted, round, &earlier, &mut writer)?;
+        let tags = TagList::of(wanted.iter().map(|chunk| chunk.tag).collect());
+        let roots = self.ask(&wanted, &tags, round, &earlier, &mut writer)?;
+        drop(wanted);
         if round.keeps_earlier {
             earlier.iter().try_for_each(|expansions| writer.keep(expansions))?;
         }
         let expansions = writer.finish(round.durable)?;
         round.files.remove_arrivals();
-        Ok((AskedChunks { tags: wanted.iter().map(|chunk| chunk.tag).collect(), spread, expansions }, roots))
+        Ok((AskedChunks { tags, spread, expansions }, roots))
     }
 
     /// Measures the candidates by the fine chunks that the sites gave, and finds the frames among these. The figures are without those of
@@ -120,16 +122,16 @@ impl Task<'_> {
     ) -> Result<(FineFindings, MeasuredPairs, Vec<Pair>), Error> {
         let AskedChunks { tags, spread, expansions } = asked;
         let mut parts = Parts::of_templates(&round.template_rows);
-        self.measure_parts(&mut parts, &tags, &expansions)?;
+        self.measure_parts(&mut parts, tags.tags(), &expansions)?;
         let of_templates = self.part_bytes(&parts)?;
-        let with = Measuring { expansions: &expansions, parts: &parts, of_contents: &of_templates };
-        let PairMeasurements { pairs, shared, loose } = self.measure_pairs(&candidates.pairs, &tags, with)?;
+        let with = Measuring { asked: &tags, expansions: &expansions, parts: &parts, of_contents: &of_templates };
+        let PairMeasurements { pairs, shared, loose } = self.measure_pairs(&candidates.pairs, with)?;
         let measured = MeasuredPairs { pairs, of_templates };
         let pairs: Vec<Pair> = measured.pairs.iter().map(MeasuredPair::contents).collect();
         // The choice keeps one thread busy. Meanwhile all threads work on the coverage.
         let cover = || {
-            let added = self.add_coverage(shared, &expansions, &parts, &mut analysis.overlap)?;
-            self.unmeasured_bytes(&tags, &expansions, &parts, &pairs, [&analysis.overlap, &added])
+            let added = self.add_coverage(shared, &tags, &expansions, &parts, &mut analysis.overlap)?;
+            self.unmeasured_bytes(tags.tags(), &expansions, &parts, &pairs, [&analysis.overlap, &added])
         };
         let choose = || -> Result<_, Error> {
             let kinds = self.kinds(coarse, &measured)?;
@@ -141,11 +143,16 @@ impl Task<'_> {
         let unmeasured = unmeasured?;
         let (kinds, contents, marks, kept) = chosen?;
         let chunks = self.chunks_of(&contents, &tags)?;
-        let frame_contents =
-            FrameContents { contents: &contents, chunks: &chunks, marks: &marks, expansions: &expansions };
+        let frame_contents = FrameContents {
+            contents: &contents,
+            chunks: &chunks,
+            asked: &tags,
+            marks: &marks,
+            expansions: &expansions,
+        };
         self.find_frames(&frame_contents, &kinds, &spread, &mut parts)?;
         let of_contents = self.part_bytes(&parts)?;
-        let with = Measuring { expansions: &expansions, parts: &parts, of_contents: &of_contents };
+        let with = Measuring { asked: &tags, expansions: &expansions, parts: &parts, of_contents: &of_contents };
         let complete = measured.pairs.iter().filter(|pair| pair.complete).count();
         let figures = FineFigures {
             unmeasured,

@@ -8,11 +8,13 @@ use std::collections::hash_map::Entry;
 use cognate_fingerprint::{FineChunk, Tag};
 use cognate_similarity::fine::{FineMeasure, Part};
 use cognate_similarity::{Level, OverlapLevel};
-use foldhash::{HashMap, HashMapExt as _, HashSet};
+use foldhash::HashMap;
 
-use super::bits::Bits;
+use super::bits::{Bits, BitsPool, PooledBits};
 use super::expansions::{Expansions, Reading};
+use super::loose::AddedChunk;
 use super::parts::Parts;
+use super::tag_list::TagList;
 use crate::compare::Task;
 use crate::error::Error;
 use crate::subject::Subject;
@@ -21,34 +23,41 @@ use crate::subject::Subject;
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 struct ChunkUnderRoot {
     content: u32,
-    tag: Tag,
+    /// The place of the chunk among those that the sites were asked for.
+    place: u32,
     root: u16,
 }
 
-/// The fine chunks of a chunk that are in common, and the number of the chunk's occurrences in its content.
-#[derive(Clone)]
+/// The fine chunks of a chunk that are in common.
+#[derive(Clone, Copy)]
 struct Marks {
-    count: u32,
-    /// Bytes of these that are not in common, in borders of runs: the least number of any pair.
-    lost_bytes: u32,
-    common: Bits,
+    counts: MarkCounts,
+    common: PooledBits,
 }
 
-impl Marks {
-    fn add(&mut self, other: &Marks) {
-        self.count = self.count.max(other.count);
+/// What there is to know about the marks of a chunk.
+#[derive(Clone, Copy)]
+struct MarkCounts {
+    /// The occurrences of the chunk in its content.
+    occurrences: u32,
+    /// Bytes of the fine chunks in common that are not in common, in borders of runs: the least number of any pair.
+    lost_bytes: u32,
+}
+
+impl MarkCounts {
+    fn add(&mut self, other: MarkCounts) {
+        self.occurrences = self.occurrences.max(other.occurrences);
         self.lost_bytes = self.lost_bytes.min(other.lost_bytes);
-        self.common.add(&other.common);
     }
 
     /// The bytes in common of all occurrences of the chunk: of its contents' own, and of templates.
-    fn bytes(&self, fine: &[FineChunk], parts: &[Part]) -> [u64; 2] {
+    fn bytes(self, common: &Bits, fine: &[FineChunk], parts: &[Part]) -> [u64; 2] {
         let mut bytes = [0; 2];
-        for (place, fine) in fine.iter().enumerate().filter(|(place, _)| self.common.holds(*place)) {
+        for (place, fine) in fine.iter().enumerate().filter(|(place, _)| common.holds(*place)) {
             bytes[usize::from(parts.get(place) == Some(&Part::Template))] += u64::from(fine.length_bytes);
         }
         let [own, template] = bytes;
-        [own.saturating_sub(u64::from(self.lost_bytes)), template].map(|bytes| bytes * u64::from(self.count))
+        [own.saturating_sub(u64::from(self.lost_bytes)), template].map(|bytes| bytes * u64::from(self.occurrences))
     }
 }
 
@@ -56,6 +65,7 @@ impl Marks {
 struct SharedChunk<'a> {
     /// The fine chunks of it that other contents have, for each root of those.
     of_chunk: &'a [(ChunkUnderRoot, Marks)],
+    bits: &'a BitsPool,
     /// The roots under which the chunk occurs as a whole.
     whole: &'a [u16],
     fine: &'a [FineChunk],
@@ -70,7 +80,52 @@ struct ThreadCoverage {
 
 /// The fine chunks that contents share with others, by the roots of the others.
 #[derive(Default)]
-pub(super) struct SharedFineChunks(HashMap<ChunkUnderRoot, Marks>);
+pub(super) struct SharedFineChunks {
+    marks: HashMap<ChunkUnderRoot, Marks>,
+    bits: BitsPool,
+}
+
+/// The roots under which each of some chunks occurs as a whole.
+#[derive(Default)]
+struct ChunkRoots {
+    /// The places of the chunks, each with where its roots begin and end.
+    chunks: Vec<(u32, usize, usize)>,
+    roots: Vec<u16>,
+}
+
+impl ChunkRoots {
+    fn push(&mut self, place: u32, roots: impl Iterator<Item = u16>) {
+        let start = self.roots.len();
+        self.roots.extend(roots);
+        self.roots[start..].sort_unstable();
+        let mut kept = start;
+        for at in start..self.roots.len() {
+            if kept == start || self.roots[kept - 1] != self.roots[at] {
+                self.roots[kept] = self.roots[at];
+                kept += 1;
+            }
+        }
+        self.roots.truncate(kept);
+        self.chunks.push((place, start, kept));
+    }
+
+    /// Those of all threads: each has looked at chunks of shards of its own, in the order of these.
+    fn merge(all: Vec<ChunkRoots>) -> ChunkRoots {
+        let mut merged = ChunkRoots::default();
+        for ChunkRoots { chunks, roots } in all {
+            let start = merged.roots.len();
+            merged.roots.extend(roots);
+            merged.chunks.extend(chunks.into_iter().map(|(place, first, last)| (place, start + first, start + last)));
+        }
+        merged.chunks.sort_unstable();
+        merged
+    }
+
+    fn of(&self, place: u32) -> &[u16] {
+        let found = self.chunks.binary_search_by_key(&place, |(place, ..)| *place);
+        found.map_or(&[], |found| &self.roots[self.chunks[found].1..self.chunks[found].2])
+    }
+}
 
 /// The roots under which a content has a document that is no control, each once.
 pub(super) fn roots_of(subject: &Subject<'_>, content: u32) -> Vec<u16> {
@@ -87,66 +142,78 @@ impl SharedFineChunks {
         measure: &FineMeasure,
         side: usize,
         content: u32,
-        chunks: &[(Tag, u32)],
+        chunks: &[AddedChunk],
         roots: &[u16],
     ) {
         for (number, (fine, counted)) in measure.counted(side) {
-            let (tag, count) = chunks[number];
-            let counts = fine.iter().zip(counted).filter(|(_, bytes)| **bytes > 0);
-            let found = Marks {
-                count,
-                lost_bytes: counts.map(|(fine, bytes)| u32::from(fine.length_bytes - bytes)).sum(),
-                common: Bits::of(counted),
+            let AddedChunk { place, count } = chunks[number];
+            let in_common = fine.iter().zip(counted).filter(|(_, bytes)| **bytes > 0);
+            let counts = MarkCounts {
+                occurrences: count,
+                lost_bytes: in_common.map(|(fine, bytes)| u32::from(fine.length_bytes - bytes)).sum(),
             };
+            let common = Bits::of(counted);
             for root in roots {
-                let place = ChunkUnderRoot { content, tag, root: *root };
-                match self.0.entry(place) {
-                    Entry::Occupied(mut marks) => marks.get_mut().add(&found),
-                    Entry::Vacant(marks) => drop(marks.insert(found.clone())),
+                match self.marks.entry(ChunkUnderRoot { content, place, root: *root }) {
+                    Entry::Occupied(mut marks) => {
+                        marks.get_mut().counts.add(counts);
+                        self.bits.add(marks.get().common, &common);
+                    }
+                    Entry::Vacant(marks) => drop(marks.insert(Marks { counts, common: self.bits.put(&common) })),
                 }
             }
         }
     }
 
-    fn merge(all: Vec<SharedFineChunks>) -> Vec<(ChunkUnderRoot, Marks)> {
-        let mut places: Vec<(ChunkUnderRoot, Marks)> = all.into_iter().flat_map(|covered| covered.0).collect();
-        places.sort_unstable_by_key(|(place, _)| *place);
-        places.dedup_by(|(later, of_later), (place, marks)| {
-            let same = later == place;
+    /// Those of all threads, by contents and chunks.
+    fn merge(all: Vec<SharedFineChunks>) -> (Vec<(ChunkUnderRoot, Marks)>, BitsPool) {
+        let (mut chunks, mut bits) = (Vec::new(), BitsPool::default());
+        for covered in all {
+            let start = bits.absorb(covered.bits);
+            let moved = |marks: Marks| Marks { common: marks.common.from_start(start), ..marks };
+            chunks.extend(covered.marks.into_iter().map(|(chunk, marks)| (chunk, moved(marks))));
+        }
+        chunks.sort_unstable_by_key(|(chunk, _)| *chunk);
+        chunks.dedup_by(|(later, of_later), (chunk, marks)| {
+            let same = later == chunk;
             if same {
-                marks.add(of_later);
+                marks.counts.add(of_later.counts);
+                bits.add_from(marks.common, of_later.common);
             }
             same
         });
-        places
+        (chunks, bits)
     }
 }
 
 impl Task<'_> {
-    /// Adds the covered bytes to the overlap of whole chunks, and returns them.
+    /// Adds the covered bytes to the overlap of whole chunks, and returns them. `asked` are the chunks that the sites were asked for.
     pub(super) fn add_coverage(
         &self,
         covered: Vec<SharedFineChunks>,
+        asked: &TagList,
         expansions: &Expansions,
         parts: &Parts,
         overlap: &mut [OverlapLevel],
     ) -> Result<Vec<OverlapLevel>, Error> {
         self.move_templates(parts, overlap)?;
-        let places = SharedFineChunks::merge(covered);
-        let holders = self.roots_with(&places)?;
+        let (chunks, bits) = SharedFineChunks::merge(covered);
+        let holders = self.roots_with(&chunks, asked)?;
         let of_contents: Vec<&[(ChunkUnderRoot, Marks)]> =
-            places.chunk_by(|(a, _), (b, _)| a.content == b.content).collect();
+            chunks.chunk_by(|(a, _), (b, _)| a.content == b.content).collect();
         let none: Vec<OverlapLevel> = overlap.iter().map(|level| OverlapLevel::new(level.label_count())).collect();
         let begin = || ThreadCoverage { added: none.clone(), reading: Reading::default() };
         let found = self.on_threads(&of_contents, &begin, &|covered: &mut ThreadCoverage, of_content| {
             let ThreadCoverage { added, reading } = covered;
             let of_chunks: Vec<&[(ChunkUnderRoot, Marks)]> =
-                of_content.chunk_by(|(a, _), (b, _)| a.tag == b.tag).collect();
-            expansions.each(of_chunks.iter().map(|of_chunk| of_chunk[0].0.tag), reading, |tag, fine| {
-                let place = of_chunks.binary_search_by_key(&tag, |of_chunk| of_chunk[0].0.tag);
-                let of_chunk = of_chunks[place.expect("its tag was asked for")];
-                let whole = holders.get(&tag).map_or(&[][..], Vec::as_slice);
-                let chunk = SharedChunk { of_chunk, whole, fine, parts: &parts.of_chunk(&tag, fine) };
+                of_content.chunk_by(|(a, _), (b, _)| a.place == b.place).collect();
+            let tags = of_chunks.iter().map(|of_chunk| asked.tags()[of_chunk[0].0.place as usize]);
+            expansions.each(tags, reading, |tag, fine| {
+                let place = asked.place(&tag).expect("its tag was asked for");
+                let found = of_chunks.binary_search_by_key(&place, |of_chunk| of_chunk[0].0.place);
+                let of_chunk = of_chunks[found.expect("it is one of these")];
+                let whole = holders.of(place);
+                let chunk = SharedChunk { of_chunk, bits: &bits, whole, fine, parts: &parts.of_chunk(&tag, fine) };
                 for (level, added) in self.subject.levels.iter().zip(added.iter_mut()) {
                     self.add_chunk(level, added, &chunk);
                 }
@@ -193,7 +260,7 @@ impl Task<'_> {
 
     /// Adds one chunk of one content under one level.
     fn add_chunk(&self, level: &Level, overlap: &mut OverlapLevel, chunk: &SharedChunk<'_>) {
-        let SharedChunk { of_chunk, whole, fine, parts } = *chunk;
+        let SharedChunk { of_chunk, bits, whole, fine, parts } = *chunk;
         let label_of = |root: u16| level.labels[usize::from(root)];
         let mut others: Vec<u16> = of_chunk.iter().map(|(place, _)| label_of(place.root)).collect();
         others.sort_unstable();
@@ -203,10 +270,13 @@ impl Task<'_> {
         let mut own: Vec<u16> = self.subject.roots_of(of_chunk[0].0.content).map(label_of).collect();
         own.sort_unstable();
         for other in others {
-            let mut all = Marks { count: 0, lost_bytes: u32::MAX, common: Bits::none(fine.len()) };
-            let of_other = of_chunk.iter().filter(|(place, _)| label_of(place.root) == other);
-            of_other.for_each(|(_, marks)| all.add(marks));
-            let [bytes, template] = all.bytes(fine, parts);
+            let mut counts = MarkCounts { occurrences: 0, lost_bytes: u32::MAX };
+            let mut common = Bits::none(fine.len());
+            for (_, marks) in of_chunk.iter().filter(|(chunk, _)| label_of(chunk.root) == other) {
+                counts.add(marks.counts);
+                common.add(bits.words(marks.common));
+            }
+            let [bytes, template] = counts.bytes(&common, fine, parts);
             for copies in own.chunk_by(|a, b| a == b).filter(|copies| copies[0] != other) {
                 overlap.add_shared(copies[0], other, bytes * copies.len() as u64, bytes);
                 overlap.add_template(copies[0], other, template * copies.len() as u64);
@@ -214,21 +284,17 @@ impl Task<'_> {
         }
     }
 
-    /// The roots under which each of these chunks occurs as a whole.
-    fn roots_with(&self, places: &[(ChunkUnderRoot, Marks)]) -> Result<HashMap<Tag, Vec<u16>>, Error> {
-        let tags: HashSet<Tag> = places.iter().map(|(place, _)| place.tag).collect();
-        let found = self.on_each_tag(&HashMap::new, &|holders: &mut HashMap<Tag, Vec<u16>>, postings| {
-            let tag = postings[0].tag;
-            if tags.contains(&tag) {
-                let mut roots: Vec<u16> =
-                    postings.iter().flat_map(|posting| roots_of(self.subject, posting.content.0)).collect();
-                roots.sort_unstable();
-                roots.dedup();
-                holders.insert(tag, roots);
-            }
+    /// The roots under which each of these chunks occurs as a whole, ascending by the chunks.
+    fn roots_with(&self, chunks: &[(ChunkUnderRoot, Marks)], asked: &TagList) -> Result<ChunkRoots, Error> {
+        let mut places: Vec<u32> = chunks.iter().map(|(chunk, _)| chunk.place).collect();
+        places.sort_unstable();
+        places.dedup();
+        let tags: Vec<Tag> = places.iter().map(|place| asked.tags()[*place as usize]).collect();
+        let found = self.on_tags(&tags, &ChunkRoots::default, &|found: &mut ChunkRoots, tag, postings| {
+            let place = asked.place(&tag).expect("its tag was asked for");
+            found.push(place, postings.iter().flat_map(|posting| self.subject.roots_of(posting.content.0)));
         })?;
-        // Every chunk is in one shard.
-        Ok(found.into_iter().flatten().collect())
+        Ok(ChunkRoots::merge(found))
     }
 }
 
@@ -240,19 +306,34 @@ mod tests {
     fn marks_of_several_pairs_count_each_byte_once() {
         let marks = |step: usize, lost_bytes: u32| {
             let counted: Vec<u8> = (0..150).map(|place| if place % step == 0 { 7 } else { 0 }).collect();
-            Marks { count: 2, lost_bytes, common: Bits::of(&counted) }
+            (MarkCounts { occurrences: 2, lost_bytes }, Bits::of(&counted))
         };
-        let mut all = marks(7, 3);
-        all.add(&marks(5, 1));
+        let (mut counts, mut common) = marks(7, 3);
+        let (other_counts, other) = marks(5, 1);
+        counts.add(other_counts);
+        common.add(other.words());
         for place in 0..200 {
             let expected = place < 150 && (place % 7 == 0 || place % 5 == 0);
-            assert_eq!(all.common.holds(place), expected, "{place}");
+            assert_eq!(common.holds(place), expected, "{place}");
         }
         // 22 are multiples of 7, 30 of 5, 5 of both.
         let fine = [FineChunk { tag: 0, length_bytes: 7 }; 150];
-        assert_eq!(all.bytes(&fine, &[]), [2 * ((22 + 30 - 5) * 7 - 1), 0]);
+        assert_eq!(counts.bytes(&common, &fine, &[]), [2 * ((22 + 30 - 5) * 7 - 1), 0]);
         // The first 15: 0, 5, 7, 10 and 14 are in common.
         let parts: Vec<Part> = (0..150).map(|place| if place < 15 { Part::Template } else { Part::Own }).collect();
-        assert_eq!(all.bytes(&fine, &parts), [2 * ((22 + 30 - 5 - 5) * 7 - 1), 2 * 5 * 7]);
+        assert_eq!(counts.bytes(&common, &fine, &parts), [2 * ((22 + 30 - 5 - 5) * 7 - 1), 2 * 5 * 7]);
+    }
+
+    #[test]
+    fn roots_of_chunks_are_found_whichever_thread_has_them() {
+        let of_thread = |chunks: &[(u32, &[u16])]| {
+            let mut found = ChunkRoots::default();
+            chunks.iter().for_each(|(place, roots)| found.push(*place, roots.iter().copied()));
+            found
+        };
+        let threads = [of_thread(&[(5, &[2, 1, 2]), (6, &[])]), of_thread(&[(1, &[7, 7]), (9, &[3, 0, 3, 1, 0])])];
+        let merged = ChunkRoots::merge(threads.into());
+        let found: Vec<&[u16]> = [1, 5, 6, 8, 9].map(|place| merged.of(place)).into();
+        assert_eq!(found, [&[7][..], &[1, 2], &[], &[], &[0, 1, 3]]);
     }
 }

@@ -15,10 +15,8 @@ use foldhash::{HashMap, HashMapExt as _};
 use super::chunk_file::{
     self, CHECKSUM_BYTES, ChunkLocation, FINE_BYTES, Footer, HEADER_BYTES, MAGIC, ROW_BYTES, damaged, fine_chunks,
 };
+use super::tag_list::TagList;
 use crate::error::Error;
-
-/// Parts of the index that are written one after the other, so that one of them is in memory.
-const INDEX_PARTS: u8 = 16;
 
 /// Chunks of earlier comparisons that stay in any case.
 const KEPT_CHUNKS_MAX: usize = 1 << 16;
@@ -48,7 +46,9 @@ struct Portions {
 pub(super) struct Expansions {
     file: File,
     path: PathBuf,
-    places: HashMap<Tag, ChunkLocation>,
+    tags: TagList,
+    /// Of each tag, where its fine chunks are.
+    places: Vec<ChunkLocation>,
 }
 
 /// A file that is being written.
@@ -111,7 +111,7 @@ impl ExpansionsWriter {
         if earlier.places.len() > 2 * self.places.len() + KEPT_CHUNKS_MAX {
             return Ok(());
         }
-        let missing: Vec<Tag> = earlier.places.keys().filter(|tag| !self.contains(tag)).copied().collect();
+        let missing: Vec<Tag> = earlier.tags.tags().iter().filter(|tag| !self.contains(tag)).copied().collect();
         self.take_over(earlier, missing)
     }
 
@@ -122,18 +122,12 @@ impl ExpansionsWriter {
     }
 
     /// Writes where each chunk is, in the order of the tags, and a footer that says where this index is.
-    fn write_index(&mut self) -> Result<(), Error> {
+    fn write_index(&mut self, tags: &[Tag], places: &[ChunkLocation]) -> Result<(), Error> {
         let (start, mut hasher) = (self.end, blake3::Hasher::new());
-        for part in 0..INDEX_PARTS {
-            let is_here = |tag: &Tag| tag.0[0] / (u8::MAX / INDEX_PARTS + 1) == part;
-            let mut rows: Vec<(Tag, ChunkLocation)> =
-                self.places.iter().filter(|(tag, _)| is_here(tag)).map(|(tag, place)| (*tag, *place)).collect();
-            rows.sort_unstable_by_key(|(tag, _)| tag.0);
-            for (tag, place) in rows {
-                let row = chunk_file::row(&tag, place);
-                hasher.update(&row);
-                self.write(&row)?;
-            }
+        for (tag, place) in tags.iter().zip(places) {
+            let row = chunk_file::row(tag, *place);
+            hasher.update(&row);
+            self.write(&row)?;
         }
         let rows = (self.end - start) / ROW_BYTES as u64;
         self.write(&Footer { start, rows, hash: *hasher.finalize().as_bytes() }.to_bytes())
@@ -149,12 +143,13 @@ impl ExpansionsWriter {
     /// Puts the file in its place; with `sync` it is on the disk then.
     pub(super) fn finish(mut self, sync: bool) -> Result<Expansions, Error> {
         let path = self.draft.path().to_owned();
-        self.write_index()?;
+        let (tags, places) = by_tags(std::mem::take(&mut self.places));
+        self.write_index(&tags, &places)?;
         self.write_held()?;
         self.file.write_all(self.hasher.finalize().as_bytes()).map_err(Error::state(&path))?;
         self.draft.finish(sync).map_err(Error::state(&path))?;
         let file = File::open(&path).map_err(Error::state(&path))?;
-        Ok(Expansions { file, path, places: self.places })
+        Ok(Expansions { file, path, tags: TagList::of(tags), places })
     }
 }
 
@@ -192,28 +187,32 @@ impl Expansions {
         };
         let places = read().map_err(Error::state(path))?;
         let file = File::open(path).map_err(Error::state(path))?;
-        Ok(Expansions { file, path: path.to_owned(), places })
+        let (tags, places) = by_tags(places);
+        Ok(Expansions { file, path: path.to_owned(), tags: TagList::of(tags), places })
+    }
+
+    fn location(&self, tag: &Tag) -> Option<ChunkLocation> {
+        self.tags.place(tag).map(|place| self.places[place as usize])
     }
 
     /// True if a chunk was cut again.
     pub(super) fn contains(&self, tag: &Tag) -> bool {
-        self.places.contains_key(tag)
+        self.tags.contains(tag)
     }
 
     /// The number of fine chunks of a chunk, if it was cut again.
     pub(super) fn count(&self, tag: &Tag) -> Option<usize> {
-        self.places.get(tag).map(|place| place.count as usize)
+        self.location(tag).map(|place| place.count as usize)
     }
 
     /// The place of a chunk in the file, if it was cut again.
     pub(super) fn offset(&self, tag: &Tag) -> Option<u64> {
-        self.places.get(tag).map(|place| place.offset)
+        self.location(tag).map(|place| place.offset)
     }
 
     /// Those of the chunks that were cut again, in the order of the file.
     pub(super) fn in_order(&self, tags: &[Tag]) -> Vec<Tag> {
-        let mut places: Vec<(u64, Tag)> =
-            tags.iter().filter_map(|tag| Some((self.places.get(tag)?.offset, *tag))).collect();
+        let mut places: Vec<(u64, Tag)> = tags.iter().filter_map(|tag| Some((self.offset(tag)?, *tag))).collect();
         places.sort_unstable_by_key(|(offset, _)| *offset);
         places.into_iter().map(|(_, tag)| tag).collect()
     }
@@ -244,7 +243,7 @@ impl Expansions {
     ) -> Result<(), Error> {
         let Portions { wanted, bytes } = portions;
         wanted.clear();
-        wanted.extend(tags.into_iter().filter_map(|tag| Some((*self.places.get(&tag)?, tag))));
+        wanted.extend(tags.into_iter().filter_map(|tag| Some((self.location(&tag)?, tag))));
         wanted.sort_unstable_by_key(|(place, _)| place.offset);
         let mut rest = wanted.as_slice();
         while let Some((first, _)) = rest.first() {
@@ -269,11 +268,18 @@ impl Expansions {
 
     /// The fine chunks of a chunk, if it was cut again.
     pub(super) fn get(&self, tag: &Tag) -> Result<Option<Vec<FineChunk>>, Error> {
-        let Some(ChunkLocation { offset, count, .. }) = self.places.get(tag) else { return Ok(None) };
-        let mut bytes = vec![0; FINE_BYTES * *count as usize];
-        self.file.read_exact_at(&mut bytes, *offset).map_err(Error::state(&self.path))?;
+        let Some(ChunkLocation { offset, count, .. }) = self.location(tag) else { return Ok(None) };
+        let mut bytes = vec![0; FINE_BYTES * count as usize];
+        self.file.read_exact_at(&mut bytes, offset).map_err(Error::state(&self.path))?;
         Ok(Some(fine_chunks(&bytes).collect()))
     }
+}
+
+/// The tags, ascending, and the place of each.
+fn by_tags(places: HashMap<Tag, ChunkLocation>) -> (Vec<Tag>, Vec<ChunkLocation>) {
+    let mut rows: Vec<(Tag, ChunkLocation)> = places.into_iter().collect();
+    rows.sort_unstable_by_key(|(tag, _)| *tag);
+    rows.into_iter().unzip()
 }
 
 /// Everything of a file before its checksum, and the hash of what was read.

@@ -19,10 +19,12 @@ use cognate_similarity::frame::{DistinctRows, FrameRow, ROW_FINE_CHUNKS, RowFilt
 use cognate_similarity::{Link, Posting};
 use foldhash::HashMapExt as _;
 
+use super::bits::Bits;
 use super::expansions::{Expansions, Reading};
 use super::links::MeasuredPairs;
 use super::loose::LooseMarks;
 use super::parts::{PartBytes, Parts};
+use super::tag_list::TagList;
 use super::wanted::WantedChunk;
 use crate::clusters::Links;
 use crate::compare::Task;
@@ -46,6 +48,8 @@ pub(super) struct FrameContents<'a> {
     pub(super) contents: &'a [u32],
     /// Those of their chunks that the sites were asked for, ascending.
     pub(super) chunks: &'a [Tag],
+    /// The chunks that the sites were asked for.
+    pub(super) asked: &'a TagList,
     /// The fine chunks that they have in common with others.
     pub(super) marks: &'a LooseMarks,
     pub(super) expansions: &'a Expansions,
@@ -98,11 +102,11 @@ impl Task<'_> {
         Ok((0..).zip(is_loose).filter_map(|(content, is_loose)| is_loose.then_some(content)).collect())
     }
 
-    /// Those of the chunks, which ascend, that any of the contents has.
-    pub(super) fn chunks_of(&self, contents: &[u32], chunks: &[Tag]) -> Result<Vec<Tag>, Error> {
+    /// Those of the chunks that any of the contents has, ascending.
+    pub(super) fn chunks_of(&self, contents: &[u32], chunks: &TagList) -> Result<Vec<Tag>, Error> {
         let has_it = |posting: &Posting| contents.binary_search(&posting.content.0).is_ok();
         let found = self.on_each_tag(&Vec::new, &|found: &mut Vec<Tag>, postings| {
-            if chunks.binary_search(&postings[0].tag).is_ok() && postings.iter().any(has_it) {
+            if chunks.contains(&postings[0].tag) && postings.iter().any(has_it) {
                 found.push(postings[0].tag);
             }
         })?;
@@ -284,12 +288,16 @@ impl FrameContents<'_> {
     ) -> Result<(), Error> {
         let RowsOfKind { rows: found, reading } = found;
         found.begin();
+        let mut marks: Vec<(u32, &[u64])> = Vec::new();
         let is_counted = |row: FrameRow| !parts.template_rows.contains(row) && may_count(row);
         for content in kind {
-            let marks = self.marks.of(*content);
-            self.expansions.each(marks.iter().map(|((_, tag), _)| *tag), reading, |tag, fine| {
-                let place = marks.binary_search_by_key(&tag, |((_, tag), _)| *tag).expect("its tag was asked for");
-                let begins = marks[place].1.in_a_row(ROW_FINE_CHUNKS);
+            marks.clear();
+            marks.extend(self.marks.of(*content));
+            let tags = marks.iter().map(|(place, _)| self.asked.tags()[*place as usize]);
+            self.expansions.each(tags, reading, |tag, fine| {
+                let place = self.asked.place(&tag).expect("its tag was asked for");
+                let mark = marks.binary_search_by_key(&place, |(place, _)| *place).expect("it is one of these");
+                let begins = Bits::in_a_row(marks[mark].1, ROW_FINE_CHUNKS);
                 let marked = rows(fine).filter(|(place, _)| begins.holds(*place)).map(|(_, row)| row);
                 marked.filter(|row| is_counted(*row)).for_each(|row| found.add(row));
             })?;

@@ -15,11 +15,12 @@ use foldhash::HashMap;
 
 use super::coverage::{SharedFineChunks, roots_of};
 use super::expansions::{Expansions, Reading};
-use super::loose::{AddedChunks, Loose, LooseLimits, LoosePair};
+use super::loose::{AddedChunk, AddedChunks, Loose, LooseLimits, LoosePair};
 use super::loose_links::{KeptLinks, LooseLink};
 use super::outside::OutsideLink;
 use super::pair::Pair;
 use super::parts::{PartBytes, Parts};
+use super::tag_list::TagList;
 use super::wanted::compared;
 use crate::clusters::Links;
 use crate::compare::Task;
@@ -72,6 +73,8 @@ impl MeasuredPair {
 /// The fine chunks, and the templates and frames among them, with which pairs are measured.
 #[derive(Clone, Copy)]
 pub(super) struct Measuring<'a> {
+    /// The chunks that the sites were asked for.
+    pub(super) asked: &'a TagList,
     pub(super) expansions: &'a Expansions,
     pub(super) parts: &'a Parts,
     /// Of every content, the bytes that are part of templates and frames.
@@ -112,32 +115,38 @@ pub(super) struct PairMeasurements {
 /// Chunks with their fine chunks, which follow each other in one memory.
 #[derive(Default)]
 struct KnownChunks {
-    /// Of each chunk the places of its fine chunks and of their parts; nothing if it was not cut again.
-    places: HashMap<Tag, Option<[Range<usize>; 2]>>,
+    /// Of each chunk its own place among those that the sites were asked for, and those of its fine chunks and of their parts; nothing if it was not
+    /// cut again.
+    places: HashMap<Tag, Option<KnownPlaces>>,
     fine: Vec<FineChunk>,
     /// Per fine chunk, the hash of the row that begins there.
     rows: Vec<RowHash>,
     parts: Vec<Part>,
 }
 
+/// What is known of a chunk.
+#[derive(Clone)]
+struct KnownPlaces {
+    chunk: u32,
+    fine: Range<usize>,
+    parts: Range<usize>,
+}
+
 /// The fine chunks of a chunk with their rows, and what each is part of; no parts: all are the contents' own.
 struct CutChunk<'a> {
+    /// Its place among those that the sites were asked for.
+    place: u32,
     fine: &'a [FineChunk],
     rows: &'a [RowHash],
     parts: &'a [Part],
 }
 
 impl Task<'_> {
-    /// Measures every pair. `chunks` are those that the sites were asked for, ascending.
-    pub(super) fn measure_pairs(
-        &self,
-        pairs: &[(u32, u32)],
-        chunks: &[Tag],
-        with: Measuring<'_>,
-    ) -> Result<PairMeasurements, Error> {
+    /// Measures every pair.
+    pub(super) fn measure_pairs(&self, pairs: &[(u32, u32)], with: Measuring<'_>) -> Result<PairMeasurements, Error> {
         let spec = &self.scan.spec;
         let limits = LooseLimits {
-            asked: chunks,
+            asked: with.asked,
             expansions: with.expansions,
             folder: self.spill_dir,
             links_bytes_max: spec.memory_budget_bytes * LOOSE_LINKS_SPACE / spec.threads.get() as u64,
@@ -424,7 +433,7 @@ impl PairMeter {
                 None => complete = false,
                 Some(cut) => (0..chunk.count).for_each(|_| {
                     self.measure.add_hashed(side, cut.fine, cut.rows, cut.parts);
-                    self.added[side].push((chunk.tag, chunk.count));
+                    self.added[side].push(AddedChunk { place: cut.place, count: chunk.count });
                 }),
             }
         }
@@ -435,7 +444,10 @@ impl PairMeter {
     fn read(&mut self, tags: impl Iterator<Item = Tag>, with: Measuring<'_>) -> Result<(), Error> {
         let PairMeter { known, reading, .. } = self;
         let missing = known.missing(tags);
-        with.expansions.each(missing, reading, |tag, fine| known.put(tag, fine, &with.parts.of_chunk(&tag, fine)))
+        with.expansions.each(missing, reading, |tag, fine| {
+            let place = with.asked.place(&tag).expect("sites were asked for what is left of a pair");
+            known.put(tag, place, fine, &with.parts.of_chunk(&tag, fine));
+        })
     }
 }
 
@@ -458,17 +470,19 @@ impl KnownChunks {
         missing
     }
 
-    fn put(&mut self, tag: Tag, fine: &[FineChunk], parts: &[Part]) {
+    fn put(&mut self, tag: Tag, place: u32, fine: &[FineChunk], parts: &[Part]) {
         let (of_fine, of_parts) = (self.fine.len(), self.parts.len());
         self.fine.extend_from_slice(fine);
         hash_rows(fine, &mut self.rows);
         self.parts.extend_from_slice(parts);
-        self.places.insert(tag, Some([of_fine..self.fine.len(), of_parts..self.parts.len()]));
+        let places = KnownPlaces { chunk: place, fine: of_fine..self.fine.len(), parts: of_parts..self.parts.len() };
+        self.places.insert(tag, Some(places));
     }
 
     /// A chunk that was missing once; nothing if it was not cut again.
     fn cut(&self, tag: &Tag) -> Option<CutChunk<'_>> {
-        let [fine, parts] = self.places[tag].clone()?;
-        Some(CutChunk { fine: &self.fine[fine.clone()], rows: &self.rows[fine], parts: &self.parts[parts] })
+        let KnownPlaces { chunk, fine, parts } = self.places[tag].clone()?;
+        let (rows, parts) = (&self.rows[fine.clone()], &self.parts[parts]);
+        Some(CutChunk { place: chunk, fine: &self.fine[fine], rows, parts })
     }
 }

@@ -4,28 +4,44 @@
 use std::collections::hash_map::Entry;
 use std::path::Path;
 
-use cognate_fingerprint::Tag;
 use cognate_similarity::fine::{ChunkCount, FineMeasure};
 use foldhash::HashMap;
 
-use super::bits::Bits;
+use super::bits::{Bits, BitsPool, PooledBits};
 use super::expansions::Expansions;
 use super::loose_links::{KeptLinks, LooseLinks};
 use super::pair::Pair;
+use super::tag_list::TagList;
 use crate::error::Error;
 
 /// What one thread has found.
 #[derive(Default)]
 pub(super) struct Loose {
-    marks: HashMap<(u32, Tag), Bits>,
+    marks: HashMap<ChunkOfContent, PooledBits>,
+    bits: BitsPool,
     links: LooseLinks,
 }
 
-/// The fine chunks of each content that it has in common with others over loose links, by contents and then by tags.
-pub(super) struct LooseMarks(Vec<((u32, Tag), Bits)>);
+/// A content, and the place of a chunk of it among those that the sites were asked for.
+type ChunkOfContent = (u32, u32);
 
-/// The chunks that were added to a measure on either side, in order, each with the number of times.
-pub(super) type AddedChunks = [Vec<(Tag, u32)>; 2];
+/// The fine chunks of each content that it has in common with others over loose links, by contents and then by chunks.
+pub(super) struct LooseMarks {
+    marks: Vec<(ChunkOfContent, PooledBits)>,
+    bits: BitsPool,
+}
+
+/// A chunk that was added to a measure.
+#[derive(Clone, Copy)]
+pub(super) struct AddedChunk {
+    /// Its place among those that the sites were asked for.
+    pub(super) place: u32,
+    /// The number of times that it was added.
+    pub(super) count: u32,
+}
+
+/// The chunks that were added to a measure on either side, in order.
+pub(super) type AddedChunks = [Vec<AddedChunk>; 2];
 
 /// A pair that was measured, and is a loose link.
 pub(super) struct LoosePair<'a> {
@@ -37,8 +53,8 @@ pub(super) struct LoosePair<'a> {
 
 /// The chunks that count for loose links, and the space for the links.
 pub(super) struct LooseLimits<'a> {
-    /// The chunks that the sites were asked for, ascending.
-    pub(super) asked: &'a [Tag],
+    /// The chunks that the sites were asked for.
+    pub(super) asked: &'a TagList,
     pub(super) expansions: &'a Expansions,
     /// The folder for the files of links.
     pub(super) folder: &'a Path,
@@ -56,63 +72,63 @@ impl Loose {
         }
         for chunk in *common {
             // Chunks that an earlier comparison asked for alone must not count: the result would depend on it.
-            if limits.asked.binary_search(&chunk.tag).is_err() {
-                continue;
-            }
+            let Some(place) = limits.asked.place(&chunk.tag) else { continue };
             let Some(count) = limits.expansions.count(&chunk.tag) else { continue };
             for content in [pair.0, pair.1] {
-                self.mark(content, chunk.tag, Bits::all(count));
+                self.mark(content, place, &Bits::all(count));
             }
         }
         for (side, content) in [(0, pair.0), (1, pair.1)] {
             let Some((measure, added)) = measured else { break };
             for (number, (fine, bytes)) in measure.counted(side) {
-                let ((tag, _), bits) = (added[side][number], Bits::of(bytes));
+                let (AddedChunk { place, .. }, bits) = (added[side][number], Bits::of(bytes));
                 if is_kept {
-                    self.links.add(side, tag, fine, bytes, &bits);
+                    self.links.add(side, limits.asked.tags()[place as usize], fine, bytes, &bits);
                 }
-                self.mark(content, tag, bits);
+                self.mark(content, place, &bits);
             }
         }
         if is_kept { self.links.end(*pair, limits.folder) } else { Ok(()) }
     }
 
-    fn mark(&mut self, content: u32, tag: Tag, bits: Bits) {
-        match self.marks.entry((content, tag)) {
-            Entry::Occupied(mut known) => known.get_mut().add(&bits),
-            Entry::Vacant(known) => drop(known.insert(bits)),
+    fn mark(&mut self, content: u32, place: u32, bits: &Bits) {
+        match self.marks.entry((content, place)) {
+            Entry::Occupied(known) => self.bits.add(*known.get(), bits),
+            Entry::Vacant(known) => drop(known.insert(self.bits.put(bits))),
         }
     }
 
     /// Everything that the threads have found: the marks, and the links that were kept, by their pairs.
     pub(super) fn merge(all: Vec<Loose>) -> Result<(LooseMarks, KeptLinks), Error> {
-        let (mut marks, mut links): (Vec<_>, Vec<_>) = (Vec::new(), Vec::new());
+        let (mut marks, mut bits, mut links) = (Vec::new(), BitsPool::default(), Vec::new());
         for loose in all {
-            marks.extend(loose.marks);
+            let start = bits.absorb(loose.bits);
+            marks.extend(loose.marks.into_iter().map(|(chunk, at)| (chunk, at.from_start(start))));
             links.push(loose.links);
         }
-        marks.sort_unstable_by_key(|(place, _)| *place);
-        marks.dedup_by(|(later, of_later), (place, bits)| {
-            let same = later == place;
+        marks.sort_unstable_by_key(|(chunk, _)| *chunk);
+        marks.dedup_by(|(later, of_later), (chunk, at)| {
+            let same = later == chunk;
             if same {
-                bits.add(of_later);
+                bits.add_from(*at, *of_later);
             }
             same
         });
-        Ok((LooseMarks(marks), KeptLinks::of(links)?))
+        Ok((LooseMarks { marks, bits }, KeptLinks::of(links)?))
     }
 }
 
 impl LooseMarks {
-    /// The chunks of a content that have fine chunks in common with others, by their tags.
-    pub(super) fn of(&self, content: u32) -> &[((u32, Tag), Bits)] {
-        let start = self.0.partition_point(|((other, _), _)| *other < content);
-        let end = start + self.0[start..].partition_point(|((other, _), _)| *other == content);
-        &self.0[start..end]
+    /// The chunks of a content that have fine chunks in common with others, by their places among those that the sites were asked for, each with the
+    /// words of its bits.
+    pub(super) fn of(&self, content: u32) -> impl ExactSizeIterator<Item = (u32, &[u64])> {
+        let start = self.marks.partition_point(|((other, _), _)| *other < content);
+        let end = start + self.marks[start..].partition_point(|((other, _), _)| *other == content);
+        self.marks[start..end].iter().map(|((_, place), at)| (*place, self.bits.words(*at)))
     }
 
     /// The number of these fine chunks in all contents.
     pub(super) fn count(&self) -> u64 {
-        self.0.iter().map(|(_, bits)| bits.count()).sum()
+        self.bits.count(self.marks.iter().map(|(_, at)| *at))
     }
 }
