@@ -82,7 +82,7 @@ impl Task<'_> {
                 false => of_root[usize::from(number)].push(*chunk),
             }
         }
-        earlier.iter().zip(of_earlier).try_for_each(|(earlier, tags)| writer.take_over(earlier, tags))?;
+        earlier.iter().zip(of_earlier).try_for_each(|(earlier, tags)| writer.take_over(earlier, &tags))?;
         let with_chunks = (0..).zip(of_root).filter(|(_, chunks)| !chunks.is_empty());
         let queue = |(root, chunks): (u16, Vec<WantedChunk>)| RootQueue {
             root,

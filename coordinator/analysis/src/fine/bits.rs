@@ -37,6 +37,15 @@ impl Bits {
         holds(&self.0, place)
     }
 
+    /// The places of the bits that are set, ascending.
+    pub(super) fn places(&self) -> impl Iterator<Item = usize> {
+        self.0.iter().enumerate().flat_map(|(number, word)| {
+            let lowest_gone = |word: &u64| Some(word & (word - 1)).filter(|rest| *rest != 0);
+            let words = std::iter::successors(Some(*word).filter(|word| *word != 0), lowest_gone);
+            words.map(move |word| 64 * number + word.trailing_zeros() as usize)
+        })
+    }
+
     /// The places at which `count` bits in a row begin that are set in these words; 1 to 64 of them.
     pub(super) fn in_a_row(words: &[u64], count: usize) -> Bits {
         let mut begins = Bits(words.into());
@@ -170,7 +179,10 @@ mod tests {
 
     /// The number of bits that are set.
     fn set(bits: &Bits) -> usize {
-        (0..64 * bits.words().len()).filter(|place| bits.holds(*place)).count()
+        let places: Vec<usize> = bits.places().collect();
+        let expected: Vec<usize> = (0..64 * bits.words().len()).filter(|place| bits.holds(*place)).collect();
+        assert_eq!(places, expected);
+        places.len()
     }
 
     #[test]

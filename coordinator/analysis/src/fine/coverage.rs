@@ -52,11 +52,11 @@ impl MarkCounts {
 
     /// The bytes in common of all occurrences of the chunk: of its contents' own, and of templates.
     fn bytes(self, common: &Bits, fine: &[FineChunk], parts: &[Part]) -> [u64; 2] {
-        let mut bytes = [0; 2];
-        for (place, fine) in fine.iter().enumerate().filter(|(place, _)| common.holds(*place)) {
-            bytes[usize::from(parts.get(place) == Some(&Part::Template))] += u64::from(fine.length_bytes);
+        let (mut own, mut template) = (0, 0);
+        for place in common.places() {
+            let bytes = if parts.get(place) == Some(&Part::Template) { &mut template } else { &mut own };
+            *bytes += u64::from(fine[place].length_bytes);
         }
-        let [own, template] = bytes;
         [own.saturating_sub(u64::from(self.lost_bytes)), template].map(|bytes| bytes * u64::from(self.occurrences))
     }
 }
@@ -208,12 +208,11 @@ impl Task<'_> {
             let of_chunks: Vec<&[(ChunkUnderRoot, Marks)]> =
                 of_content.chunk_by(|(a, _), (b, _)| a.place == b.place).collect();
             let tags = of_chunks.iter().map(|of_chunk| asked.tags()[of_chunk[0].0.place as usize]);
-            expansions.each(tags, reading, |tag, fine| {
-                let place = asked.place(&tag).expect("its tag was asked for");
-                let found = of_chunks.binary_search_by_key(&place, |of_chunk| of_chunk[0].0.place);
-                let of_chunk = of_chunks[found.expect("it is one of these")];
-                let whole = holders.of(place);
-                let chunk = SharedChunk { of_chunk, bits: &bits, whole, fine, parts: &parts.of_chunk(&tag, fine) };
+            expansions.each(tags, reading, |number, fine| {
+                let of_chunk = of_chunks[number];
+                let place = of_chunk[0].0.place;
+                let (whole, parts) = (holders.of(place), parts.of_chunk(&asked.tags()[place as usize], fine));
+                let chunk = SharedChunk { of_chunk, bits: &bits, whole, fine, parts: &parts };
                 for (level, added) in self.subject.levels.iter().zip(added.iter_mut()) {
                     self.add_chunk(level, added, &chunk);
                 }

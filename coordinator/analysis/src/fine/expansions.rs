@@ -37,7 +37,7 @@ pub(super) struct Reading {
 /// The chunks that are to be read, and the bytes of one portion of them.
 #[derive(Default)]
 struct Portions {
-    wanted: Vec<(ChunkLocation, Tag)>,
+    wanted: Vec<(ChunkLocation, usize)>,
     bytes: Vec<u8>,
 }
 
@@ -102,8 +102,9 @@ impl ExpansionsWriter {
     }
 
     /// Adds those of the chunks that an earlier file has, in its order: chunks of one content follow each other there.
-    pub(super) fn take_over(&mut self, earlier: &Expansions, tags: impl IntoIterator<Item = Tag>) -> Result<(), Error> {
-        earlier.each_record(tags, &mut Portions::default(), |tag, fine| self.push_bytes(tag, fine))
+    pub(super) fn take_over(&mut self, earlier: &Expansions, tags: &[Tag]) -> Result<(), Error> {
+        let mut portions = Portions::default();
+        earlier.each_record(tags.iter().copied(), &mut portions, |number, fine| self.push_bytes(tags[number], fine))
     }
 
     /// Adds the chunks of an earlier file, unless they are many more than those of this one: most are then of no use.
@@ -112,7 +113,7 @@ impl ExpansionsWriter {
             return Ok(());
         }
         let missing: Vec<Tag> = earlier.tags.tags().iter().filter(|tag| !self.contains(tag)).copied().collect();
-        self.take_over(earlier, missing)
+        self.take_over(earlier, &missing)
     }
 
     fn write(&mut self, bytes: &[u8]) -> Result<(), Error> {
@@ -217,38 +218,39 @@ impl Expansions {
         places.into_iter().map(|(_, tag)| tag).collect()
     }
 
-    /// Hands over the fine chunks of those of the chunks that were cut again, in the order of the file.
+    /// Hands over the fine chunks of those of the chunks that were cut again, in the order of the file, each with its number among the tags.
     pub(super) fn each(
         &self,
         tags: impl IntoIterator<Item = Tag>,
         reading: &mut Reading,
-        mut each: impl FnMut(Tag, &[FineChunk]),
+        mut each: impl FnMut(usize, &[FineChunk]),
     ) -> Result<(), Error> {
         let Reading { portions, fine } = reading;
-        self.each_record(tags, portions, |tag, bytes| {
+        self.each_record(tags, portions, |number, bytes| {
             fine.clear();
             fine.extend(fine_chunks(bytes));
-            each(tag, fine);
+            each(number, fine);
             Ok(())
         })
     }
 
-    /// Hands over the bytes of those of the chunks that were cut again, in the order of the file. Chunks of one content follow each
-    /// other there, so that few calls read them.
+    /// Hands over the bytes of those of the chunks that were cut again, in the order of the file, each with its number among the tags. Chunks of one
+    /// content follow each other there, so that few calls read them.
     fn each_record(
         &self,
         tags: impl IntoIterator<Item = Tag>,
         portions: &mut Portions,
-        mut each: impl FnMut(Tag, &[u8]) -> Result<(), Error>,
+        mut each: impl FnMut(usize, &[u8]) -> Result<(), Error>,
     ) -> Result<(), Error> {
         let Portions { wanted, bytes } = portions;
         wanted.clear();
-        wanted.extend(tags.into_iter().filter_map(|tag| Some((self.location(&tag)?, tag))));
+        let located = tags.into_iter().enumerate().filter_map(|(number, tag)| Some((self.location(&tag)?, number)));
+        wanted.extend(located);
         wanted.sort_unstable_by_key(|(place, _)| place.offset);
         let mut rest = wanted.as_slice();
         while let Some((first, _)) = rest.first() {
             let mut end = first.end();
-            let follows = |(place, _): &&(ChunkLocation, Tag)| {
+            let follows = |(place, _): &&(ChunkLocation, usize)| {
                 let is_near = place.offset <= end + GAP_BYTES_MAX && place.end() - first.offset <= READ_BYTES_MAX;
                 end = if is_near { place.end() } else { end };
                 is_near
@@ -257,9 +259,9 @@ impl Expansions {
             let (portion, later) = rest.split_at(count);
             bytes.resize(in_memory(end - first.offset), 0);
             self.file.read_exact_at(bytes, first.offset).map_err(Error::state(&self.path))?;
-            for (place, tag) in portion {
+            for (place, number) in portion {
                 let start = in_memory(place.offset - first.offset);
-                each(*tag, &bytes[start..start + FINE_BYTES * place.count as usize])?;
+                each(*number, &bytes[start..start + FINE_BYTES * place.count as usize])?;
             }
             rest = later;
         }
@@ -367,10 +369,10 @@ mod tests {
         {
             let numbers = || (0..=255).rev().step_by(step);
             let mut left: Vec<u8> = numbers().collect();
-            let tags = numbers().map(|number| Tag([number; 16])).chain([unknown]);
+            let tags: Vec<Tag> = numbers().map(|number| Tag([number; 16])).chain([unknown]).collect();
             written
-                .each(tags, &mut reading, |tag, fine| {
-                    let number = tag.0[0];
+                .each(tags.iter().copied(), &mut reading, |number, fine| {
+                    let number = tags[number].0[0];
                     assert_eq!(left.pop(), Some(number), "in the order of the file, each once");
                     assert_eq!(fine, long(number).fine, "{number}");
                 })
@@ -378,7 +380,8 @@ mod tests {
             assert!(left.is_empty(), "every {step}th: {left:?}");
         }
         let mut next = ExpansionsWriter::create(&folder.path().join("next")).unwrap();
-        next.take_over(&written[1], (0..=255).rev().step_by(3).map(|number| Tag([number; 16]))).unwrap();
+        let tags: Vec<Tag> = (0..=255).rev().step_by(3).map(|number| Tag([number; 16])).collect();
+        next.take_over(&written[1], &tags).unwrap();
         let next = next.finish(false).unwrap();
         for number in 0..=255 {
             let expected = (number % 3 == 0).then(|| long(number).fine);

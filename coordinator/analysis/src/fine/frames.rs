@@ -294,10 +294,8 @@ impl FrameContents<'_> {
             marks.clear();
             marks.extend(self.marks.of(*content));
             let tags = marks.iter().map(|(place, _)| self.asked.tags()[*place as usize]);
-            self.expansions.each(tags, reading, |tag, fine| {
-                let place = self.asked.place(&tag).expect("its tag was asked for");
-                let mark = marks.binary_search_by_key(&place, |(place, _)| *place).expect("it is one of these");
-                let begins = Bits::in_a_row(marks[mark].1, ROW_FINE_CHUNKS);
+            self.expansions.each(tags, reading, |number, fine| {
+                let begins = Bits::in_a_row(marks[number].1, ROW_FINE_CHUNKS);
                 let marked = rows(fine).filter(|(place, _)| begins.holds(*place)).map(|(_, row)| row);
                 marked.filter(|row| is_counted(*row)).for_each(|row| found.add(row));
             })?;

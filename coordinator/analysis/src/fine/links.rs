@@ -444,7 +444,8 @@ impl PairMeter {
     fn read(&mut self, tags: impl Iterator<Item = Tag>, with: Measuring<'_>) -> Result<(), Error> {
         let PairMeter { known, reading, .. } = self;
         let missing = known.missing(tags);
-        with.expansions.each(missing, reading, |tag, fine| {
+        with.expansions.each(missing.iter().copied(), reading, |number, fine| {
+            let tag = missing[number];
             let place = with.asked.place(&tag).expect("sites were asked for what is left of a pair");
             known.put(tag, place, fine, &with.parts.of_chunk(&tag, fine));
         })

@@ -136,7 +136,9 @@ impl Task<'_> {
         let portions: Vec<&[Tag]> = ordered.chunks(PORTION_CHUNKS).collect();
         let begin = <(Vec<(Tag, PartBytes)>, Reading)>::default;
         let found = self.on_threads(&portions, &begin, &|(found, reading), portion: &&[Tag]| {
-            expansions.each(portion.iter().copied(), reading, |tag, fine| found.push((tag, known.measured(&tag, fine))))
+            expansions.each(portion.iter().copied(), reading, |number, fine| {
+                found.push((portion[number], known.measured(&portion[number], fine)));
+            })
         })?;
         for (tag, bytes) in found.into_iter().flat_map(|(found, _)| found) {
             match bytes == PartBytes::default() {

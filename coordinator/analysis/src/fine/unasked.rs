@@ -24,10 +24,13 @@ const DENSEST_LEVEL: usize = 3;
 const VALUES_PER_PART: u64 = 1 << 20;
 
 /// The contents whose common bytes were measured without samples.
-pub(super) struct MeasuredContents<'k> {
-    /// The measured pairs, seen from both contents, ascending.
-    partners: Vec<Pair>,
-    is_asked: &'k (dyn Fn(u32) -> bool + Sync),
+pub(super) struct MeasuredContents {
+    /// The contents with which each was measured, content by content.
+    partners: Vec<u32>,
+    /// Of each content, where those begin; at the end, the number of all.
+    starts: Vec<u32>,
+    /// Of each content, true if sites were asked for its chunks.
+    is_asked: Vec<bool>,
 }
 
 /// Of each two places of one level, the bytes of the first that the second has and only these samples show.
@@ -38,18 +41,23 @@ pub(super) struct UnaskedBytes {
     cells: Vec<(u64, u128)>,
 }
 
-impl MeasuredContents<'_> {
-    /// Pairs that were measured, and the contents of whose chunks sites were asked for.
-    pub(super) fn of<'k>(measured: &[Pair], is_asked: &'k (dyn Fn(u32) -> bool + Sync)) -> MeasuredContents<'k> {
-        let mut partners: Vec<Pair> = measured.iter().flat_map(|(a, b)| [(*a, *b), (*b, *a)]).collect();
-        partners.sort_unstable();
-        MeasuredContents { partners, is_asked }
+impl MeasuredContents {
+    /// Pairs that were measured, and for every content, whether sites were asked for its chunks.
+    pub(super) fn of(measured: &[Pair], is_asked: Vec<bool>) -> MeasuredContents {
+        let mut pairs: Vec<Pair> = measured.iter().flat_map(|(a, b)| [(*a, *b), (*b, *a)]).collect();
+        pairs.sort_unstable();
+        let mut starts = Vec::with_capacity(is_asked.len() + 1);
+        for (place, (content, _)) in (0..).zip(&pairs) {
+            starts.resize((*content as usize + 1).max(starts.len()), place);
+        }
+        starts.resize(is_asked.len() + 1, u32::try_from(pairs.len()).expect("pairs are few for each content"));
+        MeasuredContents { partners: pairs.into_iter().map(|(_, other)| other).collect(), starts, is_asked }
     }
 
     /// The contents with which a content was measured.
-    fn partners_of(&self, content: u32) -> impl Iterator<Item = u32> {
-        let first = self.partners.partition_point(|(own, _)| *own < content);
-        self.partners[first..].iter().take_while(move |(own, _)| *own == content).map(|(_, other)| *other)
+    fn partners_of(&self, content: u32) -> &[u32] {
+        let content = content as usize;
+        &self.partners[self.starts[content] as usize..self.starts[content + 1] as usize]
     }
 }
 
@@ -88,7 +96,7 @@ impl UnaskedBytes {
 
 impl Task<'_> {
     /// The bytes that only samples show, by sites and by parties.
-    pub(super) fn unasked_bytes(&self, measured: &MeasuredContents<'_>) -> Result<[UnaskedBytes; 2], Error> {
+    pub(super) fn unasked_bytes(&self, measured: &MeasuredContents) -> Result<[UnaskedBytes; 2], Error> {
         let subject = self.subject;
         let none = || subject.levels.each_ref().map(UnaskedBytes::of_level);
         let count = (subject.frozen.samples.value_count() as u64).div_ceil(VALUES_PER_PART);
@@ -115,7 +123,7 @@ fn holders_of_part(subject: &Subject<'_>, part: u64, parts: u64) -> Vec<(u64, u3
 /// Adds the bytes of one value, of all contents that have it.
 fn add_value(
     subject: &Subject<'_>,
-    measured: &MeasuredContents<'_>,
+    measured: &MeasuredContents,
     same: &[(u64, u32)],
     level: &Level,
     sums: &mut UnaskedBytes,
@@ -127,7 +135,7 @@ fn add_value(
     if everywhere.len() < 2 {
         return;
     }
-    let with_asked = same.iter().filter(|(_, content)| (measured.is_asked)(*content));
+    let with_asked = same.iter().filter(|(_, content)| measured.is_asked[*content as usize]);
     let mut with_asked: Vec<u16> = with_asked.flat_map(|(_, content)| labels(*content)).collect();
     with_asked.sort_unstable();
     with_asked.dedup();
@@ -136,9 +144,10 @@ fn add_value(
         let mut own: Vec<u16> = labels(*content).collect();
         own.sort_unstable();
         let has_value = |other: &u32| same.binary_search_by_key(other, |(_, content)| *content).is_ok();
-        let mut known_at: Vec<u16> = measured.partners_of(*content).filter(has_value).flat_map(labels).collect();
+        let mut known_at: Vec<u16> =
+            measured.partners_of(*content).iter().copied().filter(has_value).flat_map(labels).collect();
         known_at.extend(&own);
-        if (measured.is_asked)(*content) {
+        if measured.is_asked[*content as usize] {
             known_at.extend(&with_asked);
         }
         known_at.sort_unstable();
@@ -179,8 +188,8 @@ mod tests {
         packed.number(places);
         frozen.samples = packed;
         let subject = Subject::of(&frozen, false);
-        let is_asked = |content| asked.contains(&content);
-        let known = MeasuredContents::of(pairs, &is_asked);
+        let is_asked = (0..).take(frozen.contents.len()).map(|content| asked.contains(&content));
+        let known = MeasuredContents::of(pairs, is_asked.collect());
         let mut sums = UnaskedBytes::of_level(&subject.levels[0]);
         for part in 0..3 {
             for same in holders_of_part(&subject, part, 3).chunk_by(|a, b| a.0 == b.0) {

@@ -198,10 +198,10 @@ impl Task<'_> {
         for found in &of_threads {
             self.look_up(&found.chunks, expansions, &sampled)?;
         }
-        let asked_contents: HashSet<u32> = of_threads.iter().flat_map(|found| &found.contents).copied().collect();
+        let mut is_asked = vec![false; self.subject.frozen.contents.len()];
+        of_threads.iter().flat_map(|found| &found.contents).for_each(|content| is_asked[*content as usize] = true);
         drop(of_threads);
-        let is_asked = |content| asked_contents.contains(&content);
-        let unasked = self.unasked_bytes(&MeasuredContents::of(pairs, &is_asked))?;
+        let unasked = self.unasked_bytes(&MeasuredContents::of(pairs, is_asked))?;
         let sums = self.sample_sums(&places, &samples, &sampled, &MeasuredChunks { tags: &tags, expansions, parts })?;
         let totals = places.total_bytes();
         let level = |level: usize| {
@@ -303,11 +303,9 @@ impl Task<'_> {
         order.sort_unstable();
         let portions: Vec<&[(u64, usize)]> = order.chunks(PORTION_CHUNKS).collect();
         self.on_threads(&portions, &Reading::default, &|reading: &mut Reading, portion| {
-            let mut numbers = portion.iter().map(|(_, number)| *number);
-            let tags: Vec<Tag> = portion.iter().map(|(_, number)| chunks.tags[*number]).collect();
-            expansions.each(tags, reading, |_, fine| {
-                // They come in the order of the file.
-                let places = numbers.next().map_or(&[][..], |number| chunks.places(number));
+            let tags = portion.iter().map(|(_, number)| chunks.tags[*number]);
+            expansions.each(tags, reading, |number, fine| {
+                let places = chunks.places(portion[number].1);
                 rows_of(fine).for_each(|row| sampled.mark(row, places));
             })
         })?;

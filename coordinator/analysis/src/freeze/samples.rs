@@ -13,6 +13,8 @@ pub(crate) struct WindowSamples {
     packed: Vec<u8>,
     /// Of each content, its values.
     places: Vec<SamplePlace>,
+    /// Of each content, the level from which on all of its values are in its sample.
+    lowest_levels: Vec<u8>,
 }
 
 /// The place of a content's sample; empty if none of its sites sends samples.
@@ -32,7 +34,8 @@ impl WindowSamples {
     /// Empty samples of so many contents.
     #[cfg(test)]
     pub(crate) fn none(contents: usize) -> WindowSamples {
-        WindowSamples { packed: Vec::new(), places: vec![SamplePlace::default(); contents] }
+        let (places, lowest_levels) = (vec![SamplePlace::default(); contents], vec![0; contents]);
+        WindowSamples { packed: Vec::new(), places, lowest_levels }
     }
 
     /// Takes in the sample of a content.
@@ -45,6 +48,10 @@ impl WindowSamples {
     /// Numbers the contents, one after the other.
     pub(crate) fn number(&mut self, places: Vec<SamplePlace>) {
         self.places = places;
+        let lowest = |content: u32| self.of(content).next().map_or(0, sample_level);
+        let levels =
+            (0..).take(self.places.len()).map(|content| u8::try_from(lowest(content)).expect("levels are few"));
+        self.lowest_levels = levels.collect();
     }
 
     /// The number of values.
@@ -91,7 +98,7 @@ impl WindowSamples {
 
     /// The level from which on all values of a content are in its sample.
     pub(crate) fn lowest_level(&self, content: u32) -> usize {
-        self.of(content).next().map_or(0, sample_level)
+        usize::from(self.lowest_levels[content as usize])
     }
 
     /// The number of values of a content from each level on.
