@@ -43,10 +43,10 @@ pub struct SiteConfig {
 }
 
 /// The identity of one start of a site's daemon. With it a session sends signs of life and expects them.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+#[derive(Clone, PartialEq, Eq, Debug)]
 pub struct Presence {
-    /// Number of times that the site was started with its state.
-    pub generation: u64,
+    /// The numbers of the processes that worked with the site's state before, the latest last.
+    pub earlier_instances: Vec<u64>,
     /// A random number of this process.
     pub instance: u64,
 }

@@ -1,4 +1,4 @@
-//! The state folder of a daemon: its owner, the lock for one process, the version that wrote it, and the number of starts.
+//! The state folder of a daemon: its owner, the lock for one process, the version that wrote it, and its last starts.
 
 use std::fs::{File, OpenOptions, TryLockError};
 use std::io::{self, Read as _, Seek as _, Write as _};
@@ -9,6 +9,8 @@ use cognate_durable::whole::{PRIVATE, PRIVATE_FOLDER, make_folder, write_whole};
 
 use crate::error::SiteError;
 
+/// The starts that are remembered: a coordinator that comes back from a backup knows one of them.
+const STARTS_KEPT: usize = 1000;
 /// The version of the layout of the folder.
 const SCHEMA: u32 = 1;
 
@@ -36,25 +38,31 @@ impl StateFolder {
         &self.path
     }
 
-    /// Counts this start and returns its number, which is on the disk before it is sent.
+    /// Records that a process with this number was started, and returns the numbers of the processes before, the latest last. The record is on
+    /// the disk before anything is sent.
     ///
     /// # Errors
-    /// If it cannot be written.
-    pub fn next_generation(&self) -> Result<u64, SiteError> {
-        let file = self.path.join("generation");
+    /// If it cannot be read or written.
+    pub fn record_start(&self, instance: u64) -> Result<Vec<u64>, SiteError> {
+        let file = self.path.join("starts");
         let state = |source| SiteError::State { path: file.clone(), source };
-        let last = match std::fs::read_to_string(&file) {
-            Ok(text) => text.trim().parse().map_err(|_| {
-                let problem = format!("holds a `generation` that is not a number: `{}`", text.trim().escape_debug());
-                let cure = "write the number of starts so far into it, or a greater number".to_owned();
-                SiteError::Unusable { path: self.path.clone(), problem, cure }
-            })?,
-            Err(error) if error.kind() == io::ErrorKind::NotFound => 0,
+        let text = match std::fs::read_to_string(&file) {
+            Ok(text) => text,
+            Err(error) if error.kind() == io::ErrorKind::NotFound => String::new(),
             Err(error) => return Err(state(error)),
         };
-        let next: u64 = last + 1;
-        write_whole(&file, format!("{next}\n").as_bytes(), PRIVATE).map_err(state)?;
-        Ok(next)
+        let number = |line: &str| {
+            u64::from_str_radix(line, 16).map_err(|_| SiteError::Unusable {
+                path: self.path.clone(),
+                problem: format!("holds a line in `starts` that is not a number: `{}`", line.escape_debug()),
+                cure: "remove the line".to_owned(),
+            })
+        };
+        let mut earlier: Vec<u64> = text.lines().map(number).collect::<Result<_, _>>()?;
+        earlier.drain(..earlier.len().saturating_sub(STARTS_KEPT));
+        let lines: String = earlier.iter().chain([&instance]).map(|number| format!("{number:016x}\n")).collect();
+        write_whole(&file, lines.as_bytes(), PRIVATE).map_err(state)?;
+        Ok(earlier)
     }
 }
 
@@ -165,14 +173,19 @@ mod tests {
     }
 
     #[test]
-    fn every_start_has_a_greater_number() {
+    fn every_start_knows_those_before_it() {
         let (_folder, path) = folder();
-        for expected in 1..=3 {
+        for number in [u64::MAX, 7, 0] {
+            let expected = [u64::MAX, 7, 0].into_iter().take_while(|earlier| *earlier != number);
             let state = StateFolder::open(&path).unwrap();
-            assert_eq!(state.next_generation().unwrap(), expected);
+            assert_eq!(state.record_start(number).unwrap(), expected.collect::<Vec<_>>());
         }
-        std::fs::write(path.join("generation"), "many").unwrap();
-        let error = StateFolder::open(&path).unwrap().next_generation().unwrap_err();
+        let many: String = (0..STARTS_KEPT + 5).map(|number| format!("{number:016x}\n")).collect();
+        std::fs::write(path.join("starts"), many).unwrap();
+        let kept = StateFolder::open(&path).unwrap().record_start(1).unwrap();
+        assert_eq!((kept.len(), kept[0]), (STARTS_KEPT, 5));
+        std::fs::write(path.join("starts"), "many").unwrap();
+        let error = StateFolder::open(&path).unwrap().record_start(1).unwrap_err();
         assert!(error.to_string().contains("`many`"), "{error}");
     }
 

@@ -35,11 +35,12 @@ pub(super) fn run(args: &RunArgs) -> anyhow::Result<Exit> {
     let recogniser = setup.recogniser()?;
     let state = StateFolder::open(&setup.state_dir).map_err(site_error)?;
     let identity = Identity::open(state.path()).map_err(enrolment_error)?;
-    let generation = state.next_generation().map_err(site_error)?;
-    let ledger = Ledger::open(state.path(), clock).map_err(|error| site_error(error.into()))?;
-    let ledger = Arc::new(ledger);
     let mut instance = [0; 8];
     getrandom::fill(&mut instance).map_err(|error| coded(Exit::Internal, format!("no random numbers: {error}")))?;
+    let instance = u64::from_le_bytes(instance);
+    let earlier_instances = state.record_start(instance).map_err(site_error)?;
+    let ledger = Ledger::open(state.path(), clock).map_err(|error| site_error(error.into()))?;
+    let ledger = Arc::new(ledger);
     let site = Site::open(SiteConfig {
         state_dir: setup.state_dir.clone(),
         remember: true,
@@ -52,7 +53,7 @@ pub(super) fn run(args: &RunArgs) -> anyhow::Result<Exit> {
         extraction: extraction(setup.texts_bytes_max, recogniser),
         policy: setup.policy.clone(),
         ledger: Some(Arc::clone(&ledger)),
-        presence: Some(Presence { generation, instance: u64::from_le_bytes(instance) }),
+        presence: Some(Presence { earlier_instances, instance }),
     });
     let site = Arc::new(site.map_err(site_error)?);
     let runtime = setup::runtime()?;

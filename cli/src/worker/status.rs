@@ -106,7 +106,6 @@ fn gathered(setup: &Setup) -> anyhow::Result<(Value, SiteStatus)> {
         "repositories": repositories.collect::<Vec<_>>(),
         "bytes_per_second": status.bytes_per_second,
         "ledger": facts["ledger"],
-        "generation": facts["generation"],
         "certificate_ends": facts["certificate_ends"],
         "certificate_words": facts["certificate_words"],
         "key_fingerprint": facts["key_fingerprint"],

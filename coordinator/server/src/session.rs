@@ -39,7 +39,7 @@ use crate::agreement::{Claims, Standing};
 use crate::error::Error;
 use crate::metrics::Metrics;
 use cognate_storage::clock::seconds;
-use cognate_storage::store::{IndexId, Store};
+use cognate_storage::store::{IndexId, SeenRow, Store};
 
 /// The time between two records that a site was heard of, in seconds.
 const SEEN_SECONDS: i64 = 60;
@@ -67,6 +67,8 @@ struct Session {
     number: u64,
     down: mpsc::Sender<Result<AttachResponse, Status>>,
     greeting: Greeting,
+    /// The record of the site when it was written last.
+    seen: SeenRow,
     paused: bool,
     outside_hours: bool,
     last_heard: i64,
@@ -220,11 +222,11 @@ impl Sessions {
         }
     }
 
-    /// Takes a site in. A second session of the same worker, or of one that was started later, takes the place of the first.
+    /// Takes a site in. A second session of the same worker, or of one that follows it, takes the place of the first.
     ///
     /// # Errors
-    /// Fails if coordinator and site have no protocol in common, the greeting is invalid, or the worker is a copy of an
-    /// older state of the site's.
+    /// Fails if coordinator and site have no protocol in common, the greeting is invalid, or the worker works with a copy of the site's
+    /// state.
     pub(crate) fn attach(
         &self,
         site: &SiteName,
@@ -234,29 +236,30 @@ impl Sessions {
         let greeting = Greeting::check(hello)?;
         let mut attached = lock(&self.attached);
         let seen = self.store.seen(site)?;
-        if !greeting.follows(&seen) {
-            self.metrics.clones_refused.inc();
-            tracing::warn!(
-                %site, generation = greeting.generation, newest = seen.generation,
-                "a worker that looks like a copy of the site's was refused"
-            );
-            return Err(Error::Exists(format!(
-                "another worker of `{site}` was started later than this one, with the same state: stop the copy; if this \
-                 state came from a backup, enrol the site again"
-            )));
-        }
         let now = seconds((self.clock)());
+        let is_attached = attached.get(site).is_some_and(|session| session.seen.instance == seen.instance);
+        let Some(row) = greeting.admitted(&seen, is_attached, now) else {
+            self.metrics.clones_refused.inc();
+            tracing::warn!(%site, "a worker that works with a copy of the site's state was refused");
+            return Err(Error::Exists(format!(
+                "another worker of `{site}` works with the same state: stop the copy; if this state came from a backup, enrol the site again"
+            )));
+        };
+        if row.copy_instance != seen.copy_instance && row.copy_instance != 0 {
+            tracing::warn!(%site, "two workers work with the site's state: the one that was there first stays");
+        }
         let number = self.next.fetch_add(1, Ordering::Relaxed);
         let (life, live) = watch::channel(());
         let welcome = Down::Welcome(Welcome { protocol: greeting.protocol, site: site.to_string() });
         // The queue is new and empty: the welcome always fits.
         let _ = down.try_send(Ok(AttachResponse { message: Some(welcome) }));
         let clock_skew_seconds = if hello.now == 0 { 0 } else { hello.now.saturating_sub(now) };
-        self.store.put_seen(site, &greeting.seen(now))?;
+        self.store.put_seen(site, &row)?;
         let session = Session {
             number,
             down,
             greeting,
+            seen: row,
             paused: hello.paused,
             outside_hours: hello.outside_hours,
             last_heard: now,
@@ -282,7 +285,7 @@ impl Sessions {
             return;
         }
         let session = attached.remove(site).expect("looked at above");
-        if let Err(error) = self.store.put_seen(site, &session.greeting.seen(session.last_heard)) {
+        if let Err(error) = self.store.put_seen(site, &SeenRow { last_heard: session.last_heard, ..session.seen }) {
             tracing::error!(%site, %error, "the time of the last contact of a site cannot be recorded");
         }
         drop(attached);
@@ -320,7 +323,8 @@ impl Sessions {
         session.last_heard = now;
         if now - session.last_written >= SEEN_SECONDS {
             session.last_written = now;
-            if let Err(error) = self.store.put_seen(site, &session.greeting.seen(now)) {
+            session.seen.last_heard = now;
+            if let Err(error) = self.store.put_seen(site, &session.seen) {
                 tracing::error!(%site, %error, "the time of the last contact of a site cannot be recorded");
             }
         }

@@ -40,9 +40,9 @@ pub struct MemberRow {
 /// The last contact with a site, and its state then.
 #[derive(Clone, PartialEq, Message)]
 pub struct SeenRow {
-    /// Number of starts of its worker: a lower number is a copy of an older state.
-    #[prost(uint64, tag = "1")]
-    pub generation: u64,
+    /// The process of its worker that this one took the place of; 0 if there was none.
+    #[prost(fixed64, tag = "1")]
+    pub replaced_instance: u64,
     /// Seconds since 1970.
     #[prost(sint64, tag = "2")]
     pub last_heard: i64,
@@ -52,9 +52,12 @@ pub struct SeenRow {
     /// The names of the repositories that it offered last.
     #[prost(string, repeated, tag = "4")]
     pub repositories: Vec<String>,
-    /// The number that the worker of this generation gave itself.
+    /// The number that the process of its worker gave itself.
     #[prost(fixed64, tag = "5")]
     pub instance: u64,
+    /// A process that took the place of this one while it lived: it works with a copy of the state. 0 if there was none.
+    #[prost(fixed64, tag = "7")]
+    pub copy_instance: u64,
     /// True if it takes part in scans across parties without a key.
     #[prost(bool, tag = "6")]
     pub unkeyed_across_parties: bool,

@@ -295,10 +295,44 @@ fn a_copy_of_a_worker_is_refused_and_the_first_one_goes_on() {
     std::fs::write(&file, config).unwrap();
     federation.start("a");
     federation.wait_attached("a");
+    // However often it is started, as a service is.
+    for _ in 0..3 {
+        let refused = federation.metric("cognate_session_refused_total");
+        let mut second =
+            federation.sandbox.start(["worker", "run", "--config", file.to_str().unwrap(), "--log-level", "info"]);
+        wait_until("the copy is noticed", || federation.metric("cognate_session_refused_total") > refused);
+        assert_eq!(federation.member("a")["attached"], true);
+        second.signal(rustix::process::Signal::KILL);
+        second.ended();
+    }
+    federation.check(federation.scan(&[]), &[]);
+    // The original may be started again as well.
+    federation.stop("a");
+    federation.start("a");
+    federation.wait_attached("a");
+    federation.check(federation.scan(&[]), &[]);
+}
+
+#[test]
+fn a_copy_that_takes_over_from_a_running_worker_gives_way_when_that_one_comes_back() {
+    let mut federation = Federation::of(519, 1, 30);
+    federation.scan(&[]).report();
+    let (state, twin) = (federation.site("a").state().to_owned(), federation.sandbox.path("twin"));
+    // As a snapshot of a machine that runs: nothing is written meanwhile.
+    federation.site_mut("a").worker().signal(rustix::process::Signal::STOP);
+    copy(&state, &twin);
+    federation.site_mut("a").worker().signal(rustix::process::Signal::CONT);
+    let _ = std::fs::remove_file(twin.join("control.sock"));
+    std::fs::set_permissions(&twin, std::fs::Permissions::from_mode(0o700)).unwrap();
+    let config = std::fs::read_to_string(federation.site("a").config()).unwrap();
+    let config = config.replace(state.to_str().unwrap(), twin.to_str().unwrap());
+    let file = federation.sandbox.path("twin.toml");
+    std::fs::write(&file, config).unwrap();
     let refused = federation.metric("cognate_session_refused_total");
     let mut second =
         federation.sandbox.start(["worker", "run", "--config", file.to_str().unwrap(), "--log-level", "info"]);
-    wait_until("the copy is noticed", || federation.metric("cognate_session_refused_total") > refused);
+    wait_until("the copy is refused", || federation.metric("cognate_session_refused_total") > refused);
+    assert!(second.stderr().contains("stop the copy"), "{}", second.stderr());
     assert_eq!(federation.member("a")["attached"], true);
     federation.check(federation.scan(&[]), &[]);
     second.signal(rustix::process::Signal::KILL);

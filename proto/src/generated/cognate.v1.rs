@@ -360,9 +360,10 @@ pub struct Hello {
     /// The worker's software version, for people.
     #[prost(string, tag = "5")]
     pub software: ::prost::alloc::string::String,
-    /// Number of starts of this site's worker with this state; a copy of the state continues from the same number.
-    #[prost(uint64, tag = "6")]
-    pub generation: u64,
+    /// The numbers of earlier processes that worked with this site's state, the latest last, a thousand at most: a copy of the state does not
+    /// know those that the original has had since.
+    #[prost(fixed64, repeated, tag = "6")]
+    pub earlier_instances: ::prost::alloc::vec::Vec<u64>,
     /// Chosen at random by this process: a second session of the same process takes the place of its first.
     #[prost(fixed64, tag = "7")]
     pub instance: u64,

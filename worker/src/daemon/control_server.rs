@@ -112,7 +112,6 @@ fn status(daemon: &Daemon) -> Value {
         "type": "status",
         "status": daemon.status(),
         "ledger": daemon.ledger.totals(),
-        "generation": daemon.site.config.presence.map(|presence| presence.generation),
         "certificate_ends": certificate.as_ref().map(|(ends, _)| ends),
         "certificate_words": certificate.as_ref().map(|(_, words)| words),
         "key_fingerprint": daemon.site.config.key.fingerprint().to_string(),

@@ -10,7 +10,8 @@ use super::site::Site;
 /// The first message of a session.
 pub(crate) fn hello(site: &Site) -> Hello {
     let config = &site.config;
-    let (generation, instance) = config.presence.map_or((0, 0), |presence| (presence.generation, presence.instance));
+    let (earlier_instances, instance) =
+        config.presence.as_ref().map_or_else(Default::default, |own| (own.earlier_instances.clone(), own.instance));
     let now = (config.clock)().duration_since(UNIX_EPOCH).unwrap_or_default().as_secs();
     let state = site.state();
     Hello {
@@ -19,7 +20,7 @@ pub(crate) fn hello(site: &Site) -> Hello {
         key_fingerprint: config.key.fingerprint().0.to_vec(),
         repositories: config.repositories.iter().map(|(name, _)| name.to_string()).collect(),
         software: env!("CARGO_PKG_VERSION").to_owned(),
-        generation,
+        earlier_instances,
         instance,
         paused: state.paused,
         outside_hours: state.outside_hours,

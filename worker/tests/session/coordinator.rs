@@ -361,7 +361,7 @@ impl Running {
             },
             policy,
             ledger: Some(Arc::clone(&ledger)),
-            presence: Some(Presence { generation: 3, instance: 9 }),
+            presence: Some(Presence { earlier_instances: vec![7, 8], instance: 9 }),
         });
         let (dial, incoming) = mpsc::unbounded_channel();
         let (heard_to, heard) = mpsc::unbounded_channel();

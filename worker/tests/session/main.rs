@@ -80,7 +80,7 @@ async fn an_assignment_is_carried_out_and_every_message_of_it_is_in_the_ledger()
     let mut running =
         Running::start(Script::sending(vec![AttachDown::Assignment(assignment(5))]), Policy::everything());
     let AttachUp::Hello(hello) = running.hear().await else { panic!("a session begins with a greeting") };
-    assert_eq!((hello.generation, hello.instance, hello.now), (3, 9, 1 << 33));
+    assert_eq!((hello.earlier_instances, hello.instance, hello.now), (vec![7, 8], 9, 1 << 33));
     let ended = running.ended().await;
     assert_eq!((ended.assignment, ended.failure.as_str()), (5, ""));
     assert_eq!(ended.summary.unwrap().read_documents, 20);

@@ -21,7 +21,7 @@ fn attach(message: Option<&AttachUp>) -> Value {
         Some(AttachUp::Hello(hello)) => json!({
             "message": "hello", "protocol_min": hello.protocol_min, "protocol_max": hello.protocol_max,
             "key_fingerprint": hex(&hello.key_fingerprint), "repositories": hello.repositories,
-            "software": hello.software, "generation": hello.generation, "instance": hello.instance,
+            "software": hello.software, "instance": hello.instance, "earlier_instances": hello.earlier_instances,
             "paused": hello.paused, "unkeyed_across_parties": hello.unkeyed_across_parties, "now": hello.now,
         }),
         Some(AttachUp::Ended(ended)) => {

@@ -83,7 +83,7 @@ impl PooledBits {
     }
 
     /// The place in a pool that has taken in the pool of this place, whose words begin at `start` there.
-    pub(super) fn from_start(self, start: u32) -> PooledBits {
+    pub(super) fn moved_by(self, start: u32) -> PooledBits {
         PooledBits { start: self.start + start, ..self }
     }
 }
@@ -197,7 +197,7 @@ mod tests {
         first.add(places[0], &bits(5, 100));
         let [mut pool, other] = pools;
         let start = pool.absorb(other);
-        places.extend(others.map(|at| at.from_start(start)));
+        places.extend(others.map(|at| at.moved_by(start)));
         pool.add_from(places[2], places[3]);
         let holds = |number: usize, place: usize| holds(pool.words(places[number]), place);
         for place in 0..200 {

@@ -170,7 +170,7 @@ impl SharedFineChunks {
         let (mut chunks, mut bits) = (Vec::new(), BitsPool::default());
         for covered in all {
             let start = bits.absorb(covered.bits);
-            let moved = |marks: Marks| Marks { common: marks.common.from_start(start), ..marks };
+            let moved = |marks: Marks| Marks { common: marks.common.moved_by(start), ..marks };
             chunks.extend(covered.marks.into_iter().map(|(chunk, marks)| (chunk, moved(marks))));
         }
         chunks.sort_unstable_by_key(|(chunk, _)| *chunk);

@@ -103,7 +103,7 @@ impl Loose {
         let (mut marks, mut bits, mut links) = (Vec::new(), BitsPool::default(), Vec::new());
         for loose in all {
             let start = bits.absorb(loose.bits);
-            marks.extend(loose.marks.into_iter().map(|(chunk, at)| (chunk, at.from_start(start))));
+            marks.extend(loose.marks.into_iter().map(|(chunk, at)| (chunk, at.moved_by(start))));
             links.push(loose.links);
         }
         marks.sort_unstable_by_key(|(chunk, _)| *chunk);

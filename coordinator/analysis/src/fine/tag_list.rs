@@ -49,7 +49,7 @@ impl TagList {
 
 fn first_bits(tag: &Tag, bits: u32) -> usize {
     let first = u32::from_be_bytes(*tag.0.first_chunk().expect("a tag is longer"));
-    (u64::from(first) >> (u32::BITS - bits)) as usize
+    first.checked_shr(u32::BITS - bits).unwrap_or(0) as usize
 }
 
 #[cfg(test)]

@@ -147,7 +147,6 @@ fn hello() -> Hello {
         protocol_max: 1,
         key_fingerprint: vec![0; 16],
         repositories: vec!["main".into()],
-        generation: 1,
         ..Hello::default()
     }
 }

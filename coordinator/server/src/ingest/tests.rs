@@ -29,7 +29,6 @@ fn a_revocation_is_answered_while_more_pushes_than_there_are_threads_wait_for_th
             protocol_min: 1,
             protocol_max: 1,
             key_fingerprint: cognate_fingerprint::Key::none().fingerprint().0.to_vec(),
-            generation: 1,
             instance: 1,
             ..Hello::default()
         },

@@ -195,7 +195,6 @@ mod tests {
             protocol_max: 1,
             key_fingerprint: vec![0; 16],
             repositories: vec!["main".into()],
-            generation: 1,
             ..Hello::default()
         };
         // It takes the question, and never answers.

@@ -20,13 +20,14 @@ fn fixture() -> Fixture {
     Fixture { _folder: folder, sessions: Sessions::new(Arc::clone(&store), Arc::new(Metrics::new()), clock), store }
 }
 
-fn hello(generation: u64, instance: u64) -> Hello {
+/// Each process knows those with lesser numbers.
+fn hello(instance: u64) -> Hello {
     Hello {
         protocol_min: 1,
         protocol_max: 1,
         key_fingerprint: vec![0; 16],
         repositories: vec!["main".into()],
-        generation,
+        earlier_instances: (1..instance).collect(),
         instance,
         now: 1_000_400,
         ..Hello::default()
@@ -63,7 +64,7 @@ impl Fixture {
 fn a_worker_of_another_version_learns_which_end_has_to_upgrade() {
     let fixture = fixture();
     let refused = |min, max| {
-        let hello = Hello { protocol_min: min, protocol_max: max, ..hello(1, 1) };
+        let hello = Hello { protocol_min: min, protocol_max: max, ..hello(1) };
         fixture.attach("a", &hello).err().map(|error| error.to_string()).unwrap_or_default()
     };
     assert!(refused(2, 3).contains("upgrade the coordinator"));
@@ -74,34 +75,80 @@ fn a_worker_of_another_version_learns_which_end_has_to_upgrade() {
 #[test]
 fn a_greeting_that_makes_no_sense_is_refused() {
     let fixture = fixture();
-    assert!(fixture.attach("a", &Hello { key_fingerprint: vec![1; 15], ..hello(1, 1) }).is_err());
-    assert!(fixture.attach("a", &Hello { repositories: vec!["../etc".into()], ..hello(1, 1) }).is_err());
+    assert!(fixture.attach("a", &Hello { key_fingerprint: vec![1; 15], ..hello(1) }).is_err());
+    assert!(fixture.attach("a", &Hello { repositories: vec!["../etc".into()], ..hello(1) }).is_err());
+}
+
+/// A process that knows these that worked with its state before.
+fn after(earlier: &[u64], instance: u64) -> Hello {
+    Hello { earlier_instances: earlier.to_vec(), ..hello(instance) }
 }
 
 #[test]
-fn a_copy_of_a_worker_is_refused_and_a_later_start_takes_over() {
+fn a_worker_that_is_started_again_takes_over_and_one_with_another_state_is_refused() {
     let fixture = fixture();
-    let (first, _inbox) = fixture.attach("a", &hello(3, 30)).unwrap();
-    // Nor may one that has no count, or that would leave the true site behind for ever.
-    for copy in [hello(3, 31), hello(2, 30), hello(0, 30), hello(u64::MAX, 1), hello(3 + (1 << 20) + 1, 1)] {
-        assert!(matches!(fixture.attach("a", &copy), Err(Error::Exists(_))), "{copy:?}");
+    let (first, _inbox) = fixture.attach("a", &after(&[10, 20], 30)).unwrap();
+    for other in [after(&[10, 20], 31), after(&[10], 20), after(&[], 0), after(&[], 99)] {
+        assert!(matches!(fixture.attach("a", &other), Err(Error::Exists(_))), "{other:?}");
     }
     assert!(first.live.holds());
-    let (second, _inbox) = fixture.attach("a", &hello(3, 30)).unwrap();
+    let (second, _inbox) = fixture.attach("a", &after(&[10, 20], 30)).unwrap();
     assert!(!first.live.holds() && second.live.holds());
-    fixture.attach("a", &hello(4, 40)).unwrap();
+    fixture.attach("a", &after(&[10, 20, 30, 35], 40)).unwrap();
     assert!(!second.live.holds());
-    // It is still refused after the other has left.
+    // They are still refused after the other has left.
     fixture.sessions.cut(&site("a"));
-    assert!(matches!(fixture.attach("a", &hello(3, 30)), Err(Error::Exists(_))));
-    assert_eq!(fixture.store.seen(&site("a")).unwrap().generation, 4);
+    for other in [after(&[10, 20], 31), after(&[10, 20, 31], 32)] {
+        assert!(matches!(fixture.attach("a", &other), Err(Error::Exists(_))), "{other:?}");
+    }
+    assert_eq!(fixture.store.seen(&site("a")).unwrap().instance, 40);
+    let too_many: Vec<u64> = (1..=1001).collect();
+    assert!(matches!(fixture.attach("a", &after(&too_many, 50)), Err(Error::Invalid(_))));
+}
+
+#[test]
+fn a_copy_that_takes_over_from_a_worker_that_still_lives_gives_way_to_it() {
+    let fixture = fixture();
+    let (original, copy, restarted) = (after(&[1], 2), after(&[1, 2], 3), after(&[1, 2, 3], 4));
+    fixture.attach("a", &original).unwrap();
+    // A copy that was made while the original ran cannot be told from its next start.
+    fixture.attach("a", &copy).unwrap();
+    let (back, _inbox) = fixture.attach("a", &original).unwrap();
+    for copy in [&copy, &restarted] {
+        assert!(matches!(fixture.attach("a", copy), Err(Error::Exists(_))), "{copy:?}");
+    }
+    assert!(back.live.holds());
+    assert_eq!(fixture.store.seen(&site("a")).unwrap().copy_instance, 3);
+    // While the original is away the copy is let in, until it is back.
+    fixture.sessions.cut(&site("a"));
+    let (away, _inbox) = fixture.attach("a", &restarted).unwrap();
+    fixture.attach("a", &original).unwrap();
+    assert!(!away.live.holds());
+    // After the next start of the original the copy is refused whoever is attached.
+    fixture.attach("a", &after(&[1, 2], 9)).unwrap();
+    fixture.sessions.cut(&site("a"));
+    for copy in [&copy, &restarted] {
+        assert!(matches!(fixture.attach("a", copy), Err(Error::Exists(_))), "{copy:?}");
+    }
+}
+
+#[test]
+fn a_message_of_a_process_that_has_ended_does_not_lock_out_the_next_one() {
+    let fixture = fixture();
+    fixture.attach("a", &after(&[1], 2)).unwrap();
+    fixture.attach("a", &after(&[1, 2], 3)).unwrap();
+    // What the first sent before it ended arrives late.
+    fixture.attach("a", &after(&[1], 2)).unwrap();
+    fixture.sessions.cut(&site("a"));
+    let (session, _inbox) = fixture.attach("a", &after(&[1, 2], 3)).unwrap();
+    assert!(session.live.holds());
 }
 
 #[test]
 fn a_site_can_push_only_what_it_was_asked_for_in_its_present_session() {
     let fixture = fixture();
-    let (_attached, _inbox_a) = fixture.attach("a", &hello(1, 1)).unwrap();
-    let (_attached, _inbox_b) = fixture.attach("b", &hello(1, 2)).unwrap();
+    let (_attached, _inbox_a) = fixture.attach("a", &hello(1)).unwrap();
+    let (_attached, _inbox_b) = fixture.attach("b", &hello(2)).unwrap();
     let mut heard = fixture.assign("a");
     let purpose = fixture.open("a", 5, "main").unwrap();
     assert!(matches!(fixture.open("b", 5, "main"), Err(Error::Denied(_))));
@@ -109,7 +156,7 @@ fn a_site_can_push_only_what_it_was_asked_for_in_its_present_session() {
     assert!(matches!(fixture.open("a", 6, "main"), Err(Error::Stale(_))));
     fixture.sessions.end(&site("b"), SyncEnded { assignment: 5, ..SyncEnded::default() });
     assert!(heard.try_recv().is_err());
-    let (_attached, _inbox) = fixture.attach("a", &hello(2, 3)).unwrap();
+    let (_attached, _inbox) = fixture.attach("a", &hello(3)).unwrap();
     assert!(matches!(heard.try_recv(), Ok(Event::Ended { outcome: Outcome::Away, .. })));
     assert!(!purpose.live.holds());
     assert!(matches!(fixture.open("a", 5, "main"), Err(Error::Stale(_))));
@@ -118,8 +165,8 @@ fn a_site_can_push_only_what_it_was_asked_for_in_its_present_session() {
 #[test]
 fn a_refinement_is_sent_only_to_its_site_and_accepts_only_its_own_index() {
     let fixture = fixture();
-    let (_attached, _inbox_a) = fixture.attach("a", &hello(1, 1)).unwrap();
-    let (_attached, _inbox_b) = fixture.attach("b", &hello(1, 2)).unwrap();
+    let (_attached, _inbox_a) = fixture.attach("a", &hello(1)).unwrap();
+    let (_attached, _inbox_b) = fixture.attach("b", &hello(2)).unwrap();
     let (events, _heard) = mpsc::unbounded_channel();
     let scope = Arc::new(Scope::new(MethodId([1; 16]), vec![ContentDigest([3; 16])]).unwrap());
     let method = Method::tttd(View::Raw, 100).unwrap();
@@ -155,7 +202,7 @@ fn a_refinement_is_sent_only_to_its_site_and_accepts_only_its_own_index() {
 #[test]
 fn a_site_whose_data_is_refused_for_good_is_waited_for_no_longer() {
     let fixture = fixture();
-    let (_attached, mut inbox) = fixture.attach("a", &hello(1, 1)).unwrap();
+    let (_attached, mut inbox) = fixture.attach("a", &hello(1)).unwrap();
     let mut events = fixture.assign("a");
     let assignment = 5;
     fixture.sessions.refuse(assignment, "the quota of `a` is exhausted\nand more");
@@ -178,7 +225,7 @@ fn a_site_whose_data_is_refused_for_good_is_waited_for_no_longer() {
 #[test]
 fn a_sync_with_impossible_numbers_does_not_count_and_names_them() {
     let fixture = fixture();
-    let (_attached, _inbox) = fixture.attach("a", &hello(1, 1)).unwrap();
+    let (_attached, _inbox) = fixture.attach("a", &hello(1)).unwrap();
     let mut heard = fixture.assign("a");
     let progress = |read_bytes| SyncProgress { assignment: 5, read_bytes, ..SyncProgress::default() };
     fixture.sessions.progress(&site("a"), progress(u64::MAX));
@@ -197,7 +244,7 @@ fn a_sync_with_impossible_numbers_does_not_count_and_names_them() {
 #[test]
 fn a_sync_counts_only_with_a_seal() {
     let fixture = fixture();
-    let (_attached, _inbox) = fixture.attach("a", &hello(1, 1)).unwrap();
+    let (_attached, _inbox) = fixture.attach("a", &hello(1)).unwrap();
     let mut heard = fixture.assign("a");
     let ended = SyncEnded { assignment: 5, summary: Some(SyncSummary::default()), ..SyncEnded::default() };
     fixture.sessions.end(&site("a"), ended);
@@ -208,8 +255,8 @@ fn a_sync_counts_only_with_a_seal() {
 #[test]
 fn sites_that_open_their_indexes_under_other_methods_are_both_named() {
     let fixture = fixture();
-    let (_attached, _inbox_a) = fixture.attach("a", &hello(1, 1)).unwrap();
-    let (_attached, _inbox_b) = fixture.attach("b", &hello(1, 2)).unwrap();
+    let (_attached, _inbox_a) = fixture.attach("a", &hello(1)).unwrap();
+    let (_attached, _inbox_b) = fixture.attach("b", &hello(2)).unwrap();
     let (events, mut heard) = mpsc::unbounded_channel();
     let agreement = Arc::new(Mutex::new(Claims::new(2)));
     for (name, number) in [("a", 7), ("b", 8)] {
@@ -229,7 +276,7 @@ fn sites_that_open_their_indexes_under_other_methods_are_both_named() {
 #[test]
 fn it_is_known_how_far_a_clock_is_ahead_and_when_a_site_was_heard_of() {
     let fixture = fixture();
-    let (_attached, mut inbox) = fixture.attach("a", &hello(1, 1)).unwrap();
+    let (_attached, mut inbox) = fixture.attach("a", &hello(1)).unwrap();
     assert!(matches!(inbox.try_recv().unwrap().unwrap().message, Some(Down::Welcome(_))));
     let known = fixture.sessions.attached(&site("a")).unwrap();
     assert_eq!((known.clock_skew_seconds, known.last_heard), (400, 1_000_000));
@@ -272,7 +319,7 @@ fn end(failure: &str) -> Up {
 #[tokio::test]
 async fn a_site_answers_what_it_was_asked_and_once() {
     let fixture = Arc::new(fixture());
-    let (_attached, mut inbox) = fixture.attach("a", &hello(1, 1)).unwrap();
+    let (_attached, mut inbox) = fixture.attach("a", &hello(1)).unwrap();
     let (number, waiting) = ask(&fixture, &mut inbox).await;
     assert_eq!(fixture.sessions.hashes_asked(&site("a"), number).unwrap().hashes().len(), 3);
     // Neither another site nor another number can answer.
@@ -297,7 +344,7 @@ async fn a_site_answers_what_it_was_asked_and_once() {
 #[tokio::test]
 async fn an_answer_that_was_not_asked_for_is_refused() {
     let fixture = Arc::new(fixture());
-    let (_attached, mut inbox) = fixture.attach("a", &hello(1, 1)).unwrap();
+    let (_attached, mut inbox) = fixture.attach("a", &hello(1)).unwrap();
     let (number, _waiting) = ask(&fixture, &mut inbox).await;
     let check = |messages: &[Up]| {
         let mut answering = fixture.sessions.answering(&site("a"), number).unwrap();
@@ -319,13 +366,13 @@ async fn an_answer_that_was_not_asked_for_is_refused() {
 #[tokio::test]
 async fn who_waits_for_a_site_hears_that_it_has_gone_away() {
     let fixture = Arc::new(fixture());
-    let (attached, mut inbox) = fixture.attach("a", &hello(1, 1)).unwrap();
+    let (attached, mut inbox) = fixture.attach("a", &hello(1)).unwrap();
     let (number, waiting) = ask(&fixture, &mut inbox).await;
     fixture.sessions.detach(&site("a"), attached.number);
     assert_eq!(waiting.await.unwrap().unwrap_err(), "its site disconnected before it answered");
     assert!(fixture.sessions.hashes_asked(&site("a"), number).is_err());
     let (number, waiting) = {
-        let (_attached, mut inbox) = fixture.attach("a", &hello(2, 2)).unwrap();
+        let (_attached, mut inbox) = fixture.attach("a", &hello(2)).unwrap();
         ask(&fixture, &mut inbox).await
     };
     // After the caller has given up, the question is forgotten.
@@ -340,8 +387,8 @@ async fn exact_measures_come_from_the_site_that_was_asked_and_fit_its_pairs() {
     use cognate_proto::v1::{MeasureAnswer, PairMeasure};
 
     let fixture = fixture();
-    let (_a, mut inbox) = fixture.attach("a", &hello(1, 1)).unwrap();
-    let _b = fixture.attach("b", &hello(1, 2)).unwrap();
+    let (_a, mut inbox) = fixture.attach("a", &hello(1)).unwrap();
+    let _b = fixture.attach("b", &hello(2)).unwrap();
     let sessions = Arc::new(fixture.sessions);
     let ask = || {
         let request = MeasureRequest {

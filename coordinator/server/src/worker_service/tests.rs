@@ -35,14 +35,14 @@ impl Hand {
         Hand { client: WorkerClient::new(harness.channel(Some(&harness.credential(&site(name))))) }
     }
 
-    async fn attach(&mut self, generation: u64) -> Result<Said<AttachRequest, AttachResponse>, Status> {
+    async fn attach(&mut self, instance: u64) -> Result<Said<AttachRequest, AttachResponse>, Status> {
         let hello = Hello {
             protocol_min: 1,
             protocol_max: 1,
             key_fingerprint: Key::none().fingerprint().0.to_vec(),
             repositories: vec!["main".into()],
-            generation,
-            instance: generation,
+            earlier_instances: (1..instance).collect(),
+            instance,
             ..Hello::default()
         };
         let (up, requests) = mpsc::channel(8);

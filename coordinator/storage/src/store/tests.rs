@@ -148,7 +148,7 @@ fn a_row_that_is_not_of_the_form_of_its_tree_is_found_when_the_store_is_opened()
 /// A store in which site `paris` has been heard of and has a verdict about one of its documents.
 fn store_that_knows_paris(folder: &Path) -> (Store, verdict::Key) {
     let store = Store::open(&folder.join("store"), &folder.join("journal"), false).unwrap();
-    let seen = SeenRow { generation: 5, ..SeenRow::default() };
+    let seen = SeenRow { instance: 5, ..SeenRow::default() };
     store.put_seen(&"paris".parse().unwrap(), &seen).unwrap();
     let key = verdict::Key::of_document("paris", "main", b"a.txt");
     let decided = Decided { key: key.0.to_vec(), site: "paris".into(), ..Decided::default() };
@@ -191,13 +191,13 @@ fn labels_outlast_any_number_of_later_decisions_and_the_last_of_them_can_be_take
     assert_eq!(labels().assignee, "ben");
 }
 
-/// State of site `paris` after an event: its generation, and true if it has a verdict.
+/// State of site `paris` after an event: its worker, and true if it has a verdict.
 fn left_of_paris(what: impl Fn(MemberName) -> What, kind: v1::MemberKind) -> (u64, bool) {
     let folder = tempfile::tempdir().unwrap();
     let (store, key) = store_that_knows_paris(folder.path());
     let name = MemberName { kind: kind.into(), name: "paris".into() };
     store.record(&Event { what: Some(what(name)), ..Event::default() }).unwrap();
-    (store.seen(&"paris".parse().unwrap()).unwrap().generation, store.verdict(key).unwrap().is_some())
+    (store.seen(&"paris".parse().unwrap()).unwrap().instance, store.verdict(key).unwrap().is_some())
 }
 
 fn certified(name: MemberName) -> What {

@@ -300,7 +300,6 @@ async fn a_site_that_is_away_or_silent_keeps_no_find_waiting_and_is_named() {
         protocol_max: 1,
         key_fingerprint: vec![0; 16],
         repositories: vec!["main".into()],
-        generation: 1,
         instance: 1,
         ..v1::Hello::default()
     };

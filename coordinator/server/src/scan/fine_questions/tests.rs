@@ -119,19 +119,19 @@ impl Fixture {
         SiteWait { sessions: Arc::clone(&services.sessions), members: Arc::clone(&services.members) }
     }
 
-    fn attach(&self, site: &str, generation: u64, outside_hours: bool) -> (Attached, Inbox) {
-        attach(&self.sites(), site, generation, outside_hours)
+    fn attach(&self, site: &str, instance: u64, outside_hours: bool) -> (Attached, Inbox) {
+        attach(&self.sites(), site, instance, outside_hours)
     }
 }
 
-fn attach(sites: &SiteWait, site: &str, generation: u64, outside_hours: bool) -> (Attached, Inbox) {
+fn attach(sites: &SiteWait, site: &str, instance: u64, outside_hours: bool) -> (Attached, Inbox) {
     let hello = Hello {
         protocol_min: 1,
         protocol_max: 1,
         key_fingerprint: vec![0; 16],
         repositories: vec!["main".into()],
-        generation,
-        instance: generation,
+        earlier_instances: (1..instance).collect(),
+        instance,
         outside_hours,
         ..Hello::default()
     };
@@ -172,8 +172,8 @@ async fn a_site_that_goes_away_within_its_answer_is_asked_for_the_rest_alone() {
     let (sites, mut wanted) = (fixture.sites(), Wanted::of(&["a"], 100));
     let site = async {
         let (mut asked, mut left) = (Vec::new(), usize::MAX);
-        for generation in 1.. {
-            let (attached, mut inbox) = attach(&sites, "a", generation, false);
+        for instance in 1.. {
+            let (attached, mut inbox) = attach(&sites, "a", instance, false);
             let query = next_query(&mut inbox).await;
             let of_query = answer_query(&sites, "a", query, 30).await;
             left = left.min(of_query.len());

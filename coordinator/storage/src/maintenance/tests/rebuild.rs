@@ -135,7 +135,7 @@ fn a_journal_that_lost_what_was_acknowledged_is_refused_until_the_loss_is_accept
 #[test]
 fn a_rebuild_that_was_asked_for_finds_the_same_and_keeps_what_only_the_store_knew() {
     let (fixture, mut sites) = lived_in();
-    let seen = crate::store::SeenRow { generation: 5, ..Default::default() };
+    let seen = crate::store::SeenRow { instance: 5, ..Default::default() };
     fixture.store.put_seen(&sites[0].name, &seen).unwrap();
     let expected = (registry(&fixture), rows(&fixture));
     let clock = config().clock;
