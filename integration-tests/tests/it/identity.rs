@@ -332,7 +332,7 @@ fn a_copy_that_takes_over_from_a_running_worker_gives_way_when_that_one_comes_ba
     let mut second =
         federation.sandbox.start(["worker", "run", "--config", file.to_str().unwrap(), "--log-level", "info"]);
     wait_until("the copy is refused", || federation.metric("cognate_session_refused_total") > refused);
-    assert!(second.stderr().contains("stop the copy"), "{}", second.stderr());
+    wait_until("it is told", || second.stderr().contains("stop the copy"));
     assert_eq!(federation.member("a")["attached"], true);
     federation.check(federation.scan(&[]), &[]);
     second.signal(rustix::process::Signal::KILL);

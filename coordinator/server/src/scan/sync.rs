@@ -46,6 +46,15 @@ struct Target {
     key: Option<KeyFingerprint>,
     state: State,
     progress: RepositoryProgress,
+    /// What the site told of sessions that ended before its sync did.
+    interrupted: InterruptedBytes,
+}
+
+/// Bytes of sessions that ended early.
+#[derive(Clone, Copy, Default)]
+struct InterruptedBytes {
+    read: u64,
+    sent: u64,
 }
 
 #[expect(clippy::large_enum_variant, reason = "a running scan has one for each repository")]
@@ -54,6 +63,24 @@ enum State {
     Waiting,
     Assigned(u64),
     Ended(Result<(SealedIndex, SyncSummary), String>),
+}
+
+impl Target {
+    /// The site has gone; what it has told of counts all the same.
+    fn interrupt(&mut self) {
+        self.interrupted = InterruptedBytes { read: self.progress.read_bytes, sent: self.progress.sent_bytes };
+        self.state = State::Waiting;
+    }
+}
+
+impl InterruptedBytes {
+    fn added_to(self, summary: SyncSummary) -> SyncSummary {
+        SyncSummary {
+            read_bytes: summary.read_bytes.saturating_add(self.read),
+            sent_bytes: summary.sent_bytes.saturating_add(self.sent),
+            ..summary
+        }
+    }
 }
 
 /// The syncs of one scan in progress. Open assignments are taken back when it is dropped.
@@ -143,6 +170,7 @@ impl<'a> Syncing<'a> {
             key: None,
             state: State::Waiting,
             progress: RepositoryProgress::default(),
+            interrupted: InterruptedBytes::default(),
         };
         let targets: Vec<Target> = spec.targets().map(target).collect();
         scan.progress.send_modify(|progress| {
@@ -301,7 +329,7 @@ impl<'a> Syncing<'a> {
                     Outcome::Estimated(_) => Err("the site only estimated the cost of a sync".to_owned()),
                     Outcome::Away => {
                         tracing::info!(scan = %self.scan.id, site = %self.targets[target].site, "a site disconnected during its sync, which continues when the site is back");
-                        self.targets[target].state = State::Waiting;
+                        self.targets[target].interrupt();
                         return Ok(());
                     }
                 };
@@ -328,19 +356,21 @@ impl<'a> Syncing<'a> {
                 self.targets[other].state = State::Ended(Err(reason.clone()));
             }
         } else {
-            self.targets[number].progress.ended = Some(ended.as_ref().map(|_| ()).map_err(Clone::clone));
-            self.targets[number].state = State::Ended(ended);
+            let target = &mut self.targets[number];
+            target.progress.ended = Some(ended.as_ref().map(|_| ()).map_err(Clone::clone));
+            let interrupted = target.interrupted;
+            target.state = State::Ended(ended.map(|(sealed, summary)| (sealed, interrupted.added_to(summary))));
         }
         self.show_repository(number);
     }
 
     fn show(&mut self, number: usize, progress: &SyncProgress) {
-        let own = &mut self.targets[number].progress;
+        let Target { progress: own, interrupted, .. } = &mut self.targets[number];
         own.entries_seen = progress.entries_seen;
         own.walk_finished = progress.walk_finished;
         own.documents_done = progress.documents_done;
-        own.read_bytes = progress.read_bytes;
-        own.sent_bytes = progress.sent_bytes;
+        own.read_bytes = interrupted.read.saturating_add(progress.read_bytes);
+        own.sent_bytes = interrupted.sent.saturating_add(progress.sent_bytes);
         own.open_bytes = progress.open_bytes;
         self.show_repository(number);
     }

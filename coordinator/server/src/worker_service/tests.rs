@@ -7,7 +7,7 @@ use cognate_proto::calls::Messages;
 use cognate_proto::name::{RepositoryName, ScanId};
 use cognate_proto::options::{ScanOptions, ScanView};
 use cognate_proto::v1::worker_client::WorkerClient;
-use cognate_proto::v1::{self, Batch, Hello, OpenIndex, Seal, SyncEnded, SyncSummary};
+use cognate_proto::v1::{self, Batch, Hello, OpenIndex, Seal, SyncEnded, SyncProgress, SyncSummary};
 use tokio::sync::mpsc;
 use tonic::Code;
 
@@ -126,6 +126,18 @@ async fn what_an_old_session_still_pushes_is_refused_and_the_new_one_goes_on_fro
     let mut push = hand.push(open(old)).await.unwrap();
     push.batch(1).await;
     soon(push.down.message()).await.unwrap().unwrap();
+    let progress = SyncProgress { assignment: old, read_bytes: 70, sent_bytes: 100, ..SyncProgress::default() };
+    first.up.send(AttachRequest { message: Some(Up::Progress(progress)) }).await.unwrap();
+    let counted = |id: u64| {
+        let state = harness.coordinator.services().scans.state(ScanId(id)).unwrap();
+        state.repositories.iter().map(|one| (one.read_bytes, one.sent_bytes)).collect::<Vec<_>>()
+    };
+    soon(async {
+        while counted(1) != [(70, 100)] {
+            tokio::task::yield_now().await;
+        }
+    })
+    .await;
     let mut second = hand.attach(2).await.unwrap();
     // The first control stream is at its end, its push is refused, and so is a new one under its assignment.
     while soon(first.down.message()).await.is_ok_and(|message| message.is_some()) {}
@@ -160,9 +172,11 @@ async fn what_an_old_session_still_pushes_is_refused_and_the_new_one_goes_on_fro
         soon(push.down.message()).await.unwrap().unwrap().message,
         Some(v1::push_response::Message::Sealed(_))
     ) {}
-    let ended = SyncEnded { assignment, summary: Some(SyncSummary::default()), ..SyncEnded::default() };
+    let summary = SyncSummary { read_bytes: 5, sent_bytes: 6, ..SyncSummary::default() };
+    let ended = SyncEnded { assignment, summary: Some(summary), ..SyncEnded::default() };
     second.up.send(AttachRequest { message: Some(Up::Ended(ended)) }).await.unwrap();
     status(&harness, 1, v1::ScanStatus::Complete).await;
+    assert_eq!(counted(1), [(75, 106)], "the bytes of both sessions");
 }
 
 #[tokio::test]
