@@ -15,6 +15,7 @@ mod answers;
 mod arrivals;
 mod asking;
 mod bits;
+mod by_content;
 mod candidates;
 mod chunk_file;
 mod comparison;

@@ -237,7 +237,7 @@ impl Sessions {
         let mut attached = lock(&self.attached);
         let seen = self.store.seen(site)?;
         let now = seconds((self.clock)());
-        let is_attached = attached.get(site).is_some_and(|session| session.seen.instance == seen.instance);
+        let is_attached = attached.contains_key(site);
         let Some(row) = greeting.admitted(&seen, is_attached, now) else {
             self.metrics.clones_refused.inc();
             tracing::warn!(%site, "a worker that works with a copy of the site's state was refused");

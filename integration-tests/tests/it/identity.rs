@@ -3,6 +3,7 @@
 use std::io::{Read as _, Write as _};
 use std::net::{SocketAddr, TcpListener, TcpStream};
 use std::os::unix::fs::PermissionsExt as _;
+use std::path::PathBuf;
 use std::sync::Arc;
 use std::sync::mpsc::{Receiver, channel};
 use std::time::{Duration, Instant};
@@ -280,19 +281,26 @@ fn a_client_without_tls_gets_no_answer() {
     assert!(answer.len() < 10, "{answer:?}");
 }
 
+/// Copies the state of site `a`, and answers the configuration of a worker with the copy.
+fn copied(federation: &Federation) -> PathBuf {
+    let (state, twin) = (federation.site("a").state().to_owned(), federation.sandbox.path("twin"));
+    copy(&state, &twin);
+    let _ = std::fs::remove_file(twin.join("control.sock"));
+    std::fs::set_permissions(&twin, std::fs::Permissions::from_mode(0o700)).unwrap();
+    let config = std::fs::read_to_string(federation.site("a").config()).unwrap();
+    let config = config.replace(state.to_str().unwrap(), twin.to_str().unwrap());
+    let file = federation.sandbox.path("twin.toml");
+    std::fs::write(&file, config).unwrap();
+    file
+}
+
 #[test]
 fn a_copy_of_a_worker_is_refused_and_the_first_one_goes_on() {
     let mut federation = Federation::of(508, 1, 30);
     federation.scan(&[]).report();
     // The copy is made of a state at rest, as a snapshot of a machine is.
     federation.stop("a");
-    let (state, twin) = (federation.site("a").state().to_owned(), federation.sandbox.path("twin"));
-    copy(&state, &twin);
-    std::fs::set_permissions(&twin, std::fs::Permissions::from_mode(0o700)).unwrap();
-    let config = std::fs::read_to_string(federation.site("a").config()).unwrap();
-    let config = config.replace(state.to_str().unwrap(), twin.to_str().unwrap());
-    let file = federation.sandbox.path("twin.toml");
-    std::fs::write(&file, config).unwrap();
+    let file = copied(&federation);
     federation.start("a");
     federation.wait_attached("a");
     // However often it is started, as a service is.
@@ -317,17 +325,10 @@ fn a_copy_of_a_worker_is_refused_and_the_first_one_goes_on() {
 fn a_copy_that_takes_over_from_a_running_worker_gives_way_when_that_one_comes_back() {
     let mut federation = Federation::of(519, 1, 30);
     federation.scan(&[]).report();
-    let (state, twin) = (federation.site("a").state().to_owned(), federation.sandbox.path("twin"));
     // As a snapshot of a machine that runs: nothing is written meanwhile.
     federation.site_mut("a").worker().signal(rustix::process::Signal::STOP);
-    copy(&state, &twin);
+    let file = copied(&federation);
     federation.site_mut("a").worker().signal(rustix::process::Signal::CONT);
-    let _ = std::fs::remove_file(twin.join("control.sock"));
-    std::fs::set_permissions(&twin, std::fs::Permissions::from_mode(0o700)).unwrap();
-    let config = std::fs::read_to_string(federation.site("a").config()).unwrap();
-    let config = config.replace(state.to_str().unwrap(), twin.to_str().unwrap());
-    let file = federation.sandbox.path("twin.toml");
-    std::fs::write(&file, config).unwrap();
     let refused = federation.metric("cognate_session_refused_total");
     let mut second =
         federation.sandbox.start(["worker", "run", "--config", file.to_str().unwrap(), "--log-level", "info"]);

@@ -70,7 +70,7 @@ pub(super) struct BitsPool {
     words: Vec<u64>,
 }
 
-/// Where the bits of a chunk are in a pool.
+/// The place of the bits of a chunk in a pool.
 #[derive(Clone, Copy)]
 pub(super) struct PooledBits {
     start: u32,
@@ -125,6 +125,8 @@ impl BitsPool {
         } else {
             self.words.extend(other.words);
         }
+        // The places of all words must fit their numbers.
+        self.end();
         start
     }
 

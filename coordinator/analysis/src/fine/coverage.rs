@@ -35,7 +35,7 @@ struct Marks {
     common: PooledBits,
 }
 
-/// What there is to know about the marks of a chunk.
+/// Counts that belong to the marks of a chunk.
 #[derive(Clone, Copy)]
 struct MarkCounts {
     /// The occurrences of the chunk in its content.

@@ -4,6 +4,8 @@
 use std::sync::Mutex;
 use std::sync::atomic::{AtomicU32, Ordering};
 
+use super::by_content::ByContent;
+
 /// Takes in values from several threads.
 #[derive(Default)]
 pub(super) struct FrequentValuesBuilder {
@@ -12,13 +14,8 @@ pub(super) struct FrequentValuesBuilder {
     found: Mutex<Vec<(u32, u32)>>,
 }
 
-/// The frequent values of each content.
-pub(super) struct FrequentValues {
-    /// The numbers of values, those of a content ascending.
-    numbers: Vec<u32>,
-    /// Of each content, where its numbers begin; at the end, their number.
-    starts: Vec<usize>,
-}
+/// The numbers of the frequent values of each content.
+pub(super) struct FrequentValues(ByContent);
 
 impl FrequentValuesBuilder {
     /// Takes in a value by the contents that have it.
@@ -29,27 +26,17 @@ impl FrequentValuesBuilder {
 
     /// The values of so many contents.
     pub(super) fn finish(self, content_count: usize) -> FrequentValues {
-        let mut found = self.found.into_inner().expect("nothing panicked while it was held");
-        found.sort_unstable();
-        let mut starts = Vec::with_capacity(content_count + 1);
-        for (place, (content, _)) in found.iter().enumerate() {
-            starts.resize((*content as usize + 1).max(starts.len()), place);
-        }
-        starts.resize(content_count + 1, found.len());
-        FrequentValues { numbers: found.into_iter().map(|(_, number)| number).collect(), starts }
+        let found = self.found.into_inner().expect("nothing panicked while it was held");
+        FrequentValues(ByContent::of(found, content_count))
     }
 }
 
 impl FrequentValues {
-    fn of(&self, content: u32) -> &[u32] {
-        &self.numbers[self.starts[content as usize]..self.starts[content as usize + 1]]
-    }
-
     /// The number of values that two contents have in common.
     pub(super) fn in_common(&self, a: u32, b: u32) -> u64 {
-        let mut others = self.of(b);
+        let mut others = self.0.numbers(b);
         let mut count = 0;
-        for value in self.of(a) {
+        for value in self.0.numbers(a) {
             while let Some((first, rest)) = others.split_first().filter(|(first, _)| *first <= value) {
                 count += u64::from(first == value);
                 others = rest;

@@ -115,8 +115,7 @@ pub(super) struct PairMeasurements {
 /// Chunks with their fine chunks, which follow each other in one memory.
 #[derive(Default)]
 struct KnownChunks {
-    /// Of each chunk its own place among those that the sites were asked for, and those of its fine chunks and of their parts; nothing if it was not
-    /// cut again.
+    /// Of each chunk its places; nothing if it was not cut again.
     places: HashMap<Tag, Option<KnownPlaces>>,
     fine: Vec<FineChunk>,
     /// Per fine chunk, the hash of the row that begins there.
@@ -124,9 +123,10 @@ struct KnownChunks {
     parts: Vec<Part>,
 }
 
-/// What is known of a chunk.
+/// The place of a chunk, and the places of its fine chunks and their parts.
 #[derive(Clone)]
 struct KnownPlaces {
+    /// Among the chunks that the sites were asked for.
     chunk: u32,
     fine: Range<usize>,
     parts: Range<usize>,

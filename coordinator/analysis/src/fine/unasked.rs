@@ -12,6 +12,7 @@
 use cognate_fingerprint::{sample_bytes_per_value, sample_level};
 use cognate_similarity::Level;
 
+use super::by_content::ByContent;
 use super::estimate::EstimatedBytes;
 use super::pair::Pair;
 use crate::compare::Task;
@@ -25,10 +26,8 @@ const VALUES_PER_PART: u64 = 1 << 20;
 
 /// The contents whose common bytes were measured without samples.
 pub(super) struct MeasuredContents {
-    /// The contents with which each was measured, content by content.
-    partners: Vec<u32>,
-    /// Of each content, where those begin; at the end, the number of all.
-    starts: Vec<u32>,
+    /// For each content, those with which it was measured.
+    partners: ByContent,
     /// Of each content, true if sites were asked for its chunks.
     is_asked: Vec<bool>,
 }
@@ -44,20 +43,8 @@ pub(super) struct UnaskedBytes {
 impl MeasuredContents {
     /// Pairs that were measured, and for every content, whether sites were asked for its chunks.
     pub(super) fn of(measured: &[Pair], is_asked: Vec<bool>) -> MeasuredContents {
-        let mut pairs: Vec<Pair> = measured.iter().flat_map(|(a, b)| [(*a, *b), (*b, *a)]).collect();
-        pairs.sort_unstable();
-        let mut starts = Vec::with_capacity(is_asked.len() + 1);
-        for (place, (content, _)) in (0..).zip(&pairs) {
-            starts.resize((*content as usize + 1).max(starts.len()), place);
-        }
-        starts.resize(is_asked.len() + 1, u32::try_from(pairs.len()).expect("pairs are few for each content"));
-        MeasuredContents { partners: pairs.into_iter().map(|(_, other)| other).collect(), starts, is_asked }
-    }
-
-    /// The contents with which a content was measured.
-    fn partners_of(&self, content: u32) -> &[u32] {
-        let content = content as usize;
-        &self.partners[self.starts[content] as usize..self.starts[content + 1] as usize]
+        let both_ways = measured.iter().flat_map(|(a, b)| [(*a, *b), (*b, *a)]).collect();
+        MeasuredContents { partners: ByContent::of(both_ways, is_asked.len()), is_asked }
     }
 }
 
@@ -145,7 +132,7 @@ fn add_value(
         own.sort_unstable();
         let has_value = |other: &u32| same.binary_search_by_key(other, |(_, content)| *content).is_ok();
         let mut known_at: Vec<u16> =
-            measured.partners_of(*content).iter().copied().filter(has_value).flat_map(labels).collect();
+            measured.partners.numbers(*content).iter().copied().filter(has_value).flat_map(labels).collect();
         known_at.extend(&own);
         if measured.is_asked[*content as usize] {
             known_at.extend(&with_asked);

@@ -46,7 +46,7 @@ struct Target {
     key: Option<KeyFingerprint>,
     state: State,
     progress: RepositoryProgress,
-    /// What the site told of sessions that ended before its sync did.
+    /// The bytes of its sessions that ended before the sync did.
     interrupted: InterruptedBytes,
 }
 
@@ -66,7 +66,7 @@ enum State {
 }
 
 impl Target {
-    /// The site has gone; what it has told of counts all the same.
+    /// Keeps the bytes of a session that has ended early, and waits for the next one.
     fn interrupt(&mut self) {
         self.interrupted = InterruptedBytes { read: self.progress.read_bytes, sent: self.progress.sent_bytes };
         self.state = State::Waiting;

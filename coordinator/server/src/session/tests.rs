@@ -109,9 +109,11 @@ fn a_worker_that_is_started_again_takes_over_and_one_with_another_state_is_refus
 #[test]
 fn a_copy_that_takes_over_from_a_worker_that_still_lives_gives_way_to_it() {
     let fixture = fixture();
-    let (original, copy, restarted) = (after(&[1], 2), after(&[1, 2], 3), after(&[1, 2, 3], 4));
+    let original = after(&[1], 2);
+    let copy = after(&[1, 2], 3);
+    let restarted = after(&[1, 2, 3], 4);
     fixture.attach("a", &original).unwrap();
-    // A copy that was made while the original ran cannot be told from its next start.
+    // The coordinator cannot tell a copy of a running worker from the next start of that worker.
     fixture.attach("a", &copy).unwrap();
     let (back, _inbox) = fixture.attach("a", &original).unwrap();
     for copy in [&copy, &restarted] {
@@ -137,7 +139,7 @@ fn a_message_of_a_process_that_has_ended_does_not_lock_out_the_next_one() {
     let fixture = fixture();
     fixture.attach("a", &after(&[1], 2)).unwrap();
     fixture.attach("a", &after(&[1, 2], 3)).unwrap();
-    // What the first sent before it ended arrives late.
+    // A greeting that the first process sent before it ended arrives late.
     fixture.attach("a", &after(&[1], 2)).unwrap();
     fixture.sessions.cut(&site("a"));
     let (session, _inbox) = fixture.attach("a", &after(&[1, 2], 3)).unwrap();
