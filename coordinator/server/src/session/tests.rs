@@ -144,6 +144,10 @@ fn a_message_of_a_process_that_has_ended_does_not_lock_out_the_next_one() {
     fixture.sessions.cut(&site("a"));
     let (session, _inbox) = fixture.attach("a", &after(&[1, 2], 3)).unwrap();
     assert!(session.live.holds());
+    // From then on it is no copy: it may take its own place, and its next start may.
+    fixture.attach("a", &after(&[1, 2], 3)).unwrap();
+    let (next, _inbox) = fixture.attach("a", &after(&[1, 2, 3], 4)).unwrap();
+    assert!(next.live.holds() && !session.live.holds());
 }
 
 #[test]
