@@ -74,7 +74,7 @@ impl DocumentReader {
                 return Err(too_large(file));
             }
             return match parts.outcome()?.outcome {
-                Outcome::Text | Outcome::Recognised | Outcome::Container => Ok(text),
+                Outcome::Text | Outcome::Recognised | Outcome::InPart(_) | Outcome::Container => Ok(text),
                 Outcome::Pictures => Err(anyhow!("the pages of `{}` are pictures", file.display())),
                 Outcome::NoText => Err(anyhow!("`{}` is of a type without text", file.display())),
                 Outcome::Unextractable(reason) => {

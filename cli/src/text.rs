@@ -131,6 +131,7 @@ impl<W: Write> Writer<'_, W> {
             self.first = false;
             match end.outcome {
                 Outcome::Unextractable(reason) => self.complain(&name, &format!("has no readable text: {reason}")),
+                Outcome::InPart(reason) => self.complain(&name, &format!("was read in part: {reason}")),
                 Outcome::Pictures => self.complain(&name, "has no readable text: its pages are pictures (see --ocr)"),
                 _ => {}
             }
@@ -218,6 +219,7 @@ fn outcome_name(outcome: Outcome) -> (&'static str, Option<&'static str>) {
         Outcome::Container => ("container", None),
         Outcome::Pictures => ("pictures", None),
         Outcome::Recognised => ("recognised", None),
+        Outcome::InPart(reason) => ("in_part", Some(reason_name(reason))),
         Outcome::Unextractable(reason) => ("unextractable", Some(reason_name(reason))),
     }
 }

@@ -353,7 +353,7 @@ impl DocumentState {
 
     /// True for the states of documents for which their text speaks.
     pub fn is_read_as_text(self) -> bool {
-        matches!(self, DocumentState::ReadAsText | DocumentState::Recognised)
+        matches!(self, DocumentState::ReadAsText | DocumentState::Recognised | DocumentState::ReadInPart)
     }
 }
 

@@ -47,7 +47,7 @@ pub fn documents_inside<R: Read, T>(
             }
         }
         match parts.outcome()?.outcome {
-            Outcome::Text | Outcome::Recognised => {}
+            Outcome::Text | Outcome::Recognised | Outcome::InPart(_) => {}
             Outcome::NoText | Outcome::Container => found.truncate(before),
             Outcome::Pictures => {
                 found.truncate(before);

@@ -163,6 +163,7 @@ impl<W: Write> PartsWriter<W> {
             Outcome::Unextractable(reason) => (4, reason as u8),
             Outcome::Pictures => (5, 0),
             Outcome::Recognised => (6, 0),
+            Outcome::InPart(reason) => (7, reason as u8),
         };
         let mut payload = Vec::with_capacity(END_BYTES);
         payload.extend([tag, reason, u8::from(message_id_hash.is_some())]);
@@ -537,6 +538,7 @@ fn outcome_of(tag: u8, reason: u8) -> Option<Outcome> {
         (4, reason) => Outcome::Unextractable(reason_of(reason)?),
         (5, 0) => Outcome::Pictures,
         (6, 0) => Outcome::Recognised,
+        (7, reason) => Outcome::InPart(reason_of(reason)?),
         _ => return None,
     })
 }

@@ -71,6 +71,9 @@ const CANDIDATE_HEAD_BYTES: usize = 4096;
 /// The same of a JPEG, which names its size after a small picture and other data of its camera.
 const JPEG_HEAD_BYTES: usize = 192 << 10;
 
+/// Bytes of the header of a message at most, as far as it is looked at.
+const MAIL_HEADER_BYTES_MAX: u64 = 1 << 20;
+
 /// A guess by the first bytes of a file, of its place among the documents whose text speaks for them.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
 #[repr(u8)]
@@ -97,7 +100,7 @@ impl Candidate {
             }
             Some(Signature::Kind(kind)) => kind.is_office() || kind == Kind::Tiff,
             Some(Signature::Zip | Signature::Compound | Signature::PossiblePdf) => true,
-            None => mail::kind(charset::without_utf8_mark(start)).is_some(),
+            None => mail::kind(start).is_some() || mail::may_be_header(start),
         };
         if is_document { Candidate::Document } else { Candidate::No }
     }
@@ -142,6 +145,9 @@ impl Kind {
             Some(Signature::Zip) => package::kind(source, &head)?,
             Some(Signature::Compound) => compound::kind(source, &head)?,
             Some(Signature::PossiblePdf) if ends_as_pdf(source)? => Kind::Pdf,
+            _ if head.len() == source::HEAD_BYTES && mail::may_be_header(&head) => {
+                textual(&source::beginning(source, MAIL_HEADER_BYTES_MAX)?)
+            }
             _ => textual(&head),
         };
         source.seek(SeekFrom::Start(0))?;

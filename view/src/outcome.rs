@@ -15,6 +15,8 @@ pub enum Outcome {
     Pictures,
     /// Its text was read, and some of it was recognised in pictures of pages.
     Recognised,
+    /// Its text was read, but not all of it: the rest is damaged, or letters of it are unknown.
+    InPart(Reason),
     /// It could not be read, or not to its end; its text so far must not be used.
     Unextractable(Reason),
 }

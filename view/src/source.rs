@@ -104,11 +104,16 @@ impl Source for FileSource {
     }
 }
 
-/// The beginning of a document.
+/// The beginning of a document, as far as it decides its kind.
 pub(crate) fn head(source: &mut dyn Source) -> io::Result<Vec<u8>> {
+    beginning(source, HEAD_BYTES as u64)
+}
+
+/// The first bytes of a document, this number at most.
+pub(crate) fn beginning(source: &mut dyn Source, bytes_max: u64) -> io::Result<Vec<u8>> {
     source.seek(SeekFrom::Start(0))?;
     let mut head = Vec::new();
-    source.take(HEAD_BYTES as u64).read_to_end(&mut head)?;
+    source.take(bytes_max).read_to_end(&mut head)?;
     Ok(head)
 }
 

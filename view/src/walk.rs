@@ -96,6 +96,11 @@ fn outcome_of(kind: Kind, pages: Pages) -> Outcome {
     }
 }
 
+/// True if the text that was read of a document before its reading failed is text that a reader sees of it.
+fn is_of_use(kind: Kind, reason: Reason) -> bool {
+    reason == Reason::Damaged || (reason == Reason::Unsupported && kind == Kind::Pdf)
+}
+
 struct Walker<'o> {
     budget: Rc<Budget>,
     parts: PartsWriter<&'o mut dyn Write>,
@@ -135,6 +140,10 @@ impl Walker<'_> {
             _ => self.text(kind, source, &mut pages).map(|()| outcome_of(kind, pages)),
         };
         let read = self.with_limits(read.and_then(|outcome| visited.map(|()| outcome)), document);
+        let read = match read {
+            Err(reason) if is_of_use(kind, reason) && self.parts.text_bytes() > 0 => Ok(Outcome::InPart(reason)),
+            other => other,
+        };
         self.end_with_pages(read, message_id_hash, pages.pictures);
     }
 
@@ -213,11 +222,17 @@ impl Walker<'_> {
             read = (&mut *stream).take(limit - HEAD_BYTES).read_to_end(&mut bytes);
             kind = Kind::detect(&mut Cursor::new(bytes.as_slice())).unwrap_or(Kind::Other);
         }
-        if let Err(error) = read {
-            return self.closed(document.name, kind, reason(&error));
-        }
+        // What comes before damage is read as if the member ended there.
+        let damage = match read.map_err(|error| reason(&error)) {
+            Err(Reason::Damaged) if !bytes.is_empty() && kind != Kind::Other => Some(Reason::Damaged),
+            Err(reason) => return self.closed(document.name, kind, reason),
+            Ok(_) => None,
+        };
         let held = self.budget.hold(bytes.len() as u64);
-        if !more(&bytes, limit) || is_counted {
+        if damage.is_some() {
+            document.stream = Some(Rc::new(Cell::new(damage)));
+        }
+        if !more(&bytes, limit) || is_counted || damage.is_some() {
             self.document_of(kind, &mut Cursor::new(bytes), &document);
         } else if kind.is_stream() || matches!(kind, Kind::Text | Kind::Html | Kind::Mbox) {
             let mut source = ForwardSource::new(bytes, held, stream, size);
@@ -247,7 +262,9 @@ impl Walker<'_> {
         source.seek(SeekFrom::Start(0)).map_err(|error| reason(&error))?;
         let mut sink = Sink::new(&mut self.parts, &self.budget);
         let read = format::extract(kind, source, &mut sink);
-        let read = read.and_then(|()| sink.finish());
+        // What was read before damage is of use.
+        let finished = sink.finish();
+        let read = read.and(finished);
         *pages = sink.pages();
         if let Some(error) = sink.broken() {
             self.broken.get_or_insert(error);

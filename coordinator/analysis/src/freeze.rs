@@ -115,6 +115,8 @@ pub(crate) struct FrozenDocument {
     pub(crate) changing: bool,
     /// True if some of its text was recognised in pictures of pages.
     pub(crate) recognised: bool,
+    /// True if not all of its text was read.
+    pub(crate) in_part: bool,
     pub(crate) part: Part,
     /// True if it is a control.
     pub(crate) control: bool,
@@ -352,11 +354,11 @@ impl FrozenSet {
 fn is_for_text(view: View, state: DocumentState) -> bool {
     use DocumentState::{
         CompressedTooStrongly, Crashed, Damaged, Encrypted, NoTextFound, NotRecognised, OutOfMemory, PagesArePictures,
-        ReadAsText, Recognised, RecognitionTimedOut, TextKept, TimedOut, TooDeep, TooLarge, TooManyMembers,
+        ReadAsText, ReadInPart, Recognised, RecognitionTimedOut, TextKept, TimedOut, TooDeep, TooLarge, TooManyMembers,
         TooManyPages, Unsupported,
     };
     match state {
-        ReadAsText | Recognised | NoTextFound | TextKept | Encrypted | Unsupported => true,
+        ReadAsText | ReadInPart | Recognised | NoTextFound | TextKept | Encrypted | Unsupported => true,
         PagesArePictures | NotRecognised | RecognitionTimedOut | TooManyPages => true,
         CompressedTooStrongly | Crashed | Damaged | OutOfMemory | TimedOut | TooDeep | TooLarge | TooManyMembers => {
             view == View::Office

@@ -317,7 +317,8 @@ impl Writer {
         // Of text, the members of a document are listed next to it: the chosen ones are files.
         let files = frozen.documents.iter().filter(|document| document.part == Part::File).count();
         let bare = frozen.bare.iter().filter(|bare| bare.part == Part::File).count();
-        let found = (files + bare + frozen.unread.len()) as u64;
+        let unread = frozen.unread.iter().filter(|(_, _, state)| !state.has_content()).count();
+        let found = (files + bare + unread) as u64;
         self.insert()?.add(&Refined {
             scan: refine.scan.to_string(),
             what: refine.word().into(),

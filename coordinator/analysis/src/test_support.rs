@@ -36,6 +36,7 @@ pub(crate) fn frozen(trees: &[&Tree]) -> FrozenSet {
         modified: 0,
         changing: false,
         recognised: false,
+        in_part: false,
         part: Part::File,
         control: false,
     };

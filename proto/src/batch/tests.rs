@@ -237,6 +237,7 @@ fn rows() -> impl Strategy<Value = Vec<DocumentRow>> {
         Just(DocumentState::Read),
         Just(DocumentState::ReadAsText),
         Just(DocumentState::Recognised),
+        Just(DocumentState::ReadInPart),
         Just(DocumentState::Changing),
         Just(DocumentState::Removed),
         Just(DocumentState::Damaged),

@@ -1060,6 +1060,8 @@ pub enum DocumentState {
     ReadAsText = 4,
     /// The same, and some of its text was recognised in pictures of pages: it has the errors of such text.
     Recognised = 5,
+    /// Its text speaks for it, but not all of it was read: the rest is damaged, or letters of it are unknown.
+    ReadInPart = 6,
     /// Could not be read, with the reason.
     PermissionDenied = 16,
     Vanished = 17,
@@ -1109,6 +1111,7 @@ impl DocumentState {
             Self::Removed => "DOCUMENT_STATE_REMOVED",
             Self::ReadAsText => "DOCUMENT_STATE_READ_AS_TEXT",
             Self::Recognised => "DOCUMENT_STATE_RECOGNISED",
+            Self::ReadInPart => "DOCUMENT_STATE_READ_IN_PART",
             Self::PermissionDenied => "DOCUMENT_STATE_PERMISSION_DENIED",
             Self::Vanished => "DOCUMENT_STATE_VANISHED",
             Self::NotAFile => "DOCUMENT_STATE_NOT_A_FILE",
@@ -1146,6 +1149,7 @@ impl DocumentState {
             "DOCUMENT_STATE_REMOVED" => Some(Self::Removed),
             "DOCUMENT_STATE_READ_AS_TEXT" => Some(Self::ReadAsText),
             "DOCUMENT_STATE_RECOGNISED" => Some(Self::Recognised),
+            "DOCUMENT_STATE_READ_IN_PART" => Some(Self::ReadInPart),
             "DOCUMENT_STATE_PERMISSION_DENIED" => Some(Self::PermissionDenied),
             "DOCUMENT_STATE_VANISHED" => Some(Self::Vanished),
             "DOCUMENT_STATE_NOT_A_FILE" => Some(Self::NotAFile),

@@ -100,13 +100,24 @@ pub(super) struct Zstd<R> {
     stream: R,
     decoder: FrameDecoder,
     open: bool,
+    /// A block is cut off or broken: what comes before it is read, and then nothing.
+    is_damaged: bool,
 }
 
 impl<R: BufRead> Zstd<R> {
     pub(super) fn new(stream: R, budget: &Budget) -> Zstd<R> {
         let mut decoder = FrameDecoder::new();
         decoder.set_max_window_size(u64::from(budget.dictionary_kib_max()) * 1024);
-        Zstd { stream, decoder, open: false }
+        Zstd { stream, decoder, open: false, is_damaged: false }
+    }
+
+    /// Ends the frame with an empty block in place of a damaged one: the decoder keeps the last bytes before it until then.
+    fn end_frame(&mut self) -> io::Result<()> {
+        const EMPTY_LAST_BLOCK: [u8; 3] = [1, 0, 0];
+        self.is_damaged = true;
+        let end = (&EMPTY_LAST_BLOCK[..]).chain(&[0; 4][..]);
+        let one = ruzstd::decoding::BlockDecodingStrategy::UptoBlocks(1);
+        self.decoder.decode_blocks(end, one).map(drop).map_err(io::Error::other)
     }
 
     /// Begins the next frame; false at the end of the stream.
@@ -137,11 +148,16 @@ impl<R: BufRead> Read for Zstd<R> {
             }
             while self.decoder.can_collect() == 0 && !self.decoder.is_finished() {
                 let one = ruzstd::decoding::BlockDecodingStrategy::UptoBlocks(1);
-                self.decoder.decode_blocks(&mut self.stream, one).map_err(io::Error::other)?;
+                if self.decoder.decode_blocks(&mut self.stream, one).is_err() {
+                    self.end_frame()?;
+                }
             }
             let read = self.decoder.read(buffer)?;
             if read > 0 || buffer.is_empty() {
                 return Ok(read);
+            }
+            if self.is_damaged {
+                return Err(fault(Reason::Damaged));
             }
             let stated = self.decoder.get_checksum_from_data();
             if stated.is_some() && stated != self.decoder.get_calculated_checksum() {

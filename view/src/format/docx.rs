@@ -4,32 +4,57 @@
 //! the results of fields are read. Of alternatives for programs of different ages the first is read. A text box comes
 //! after the paragraph to which it is anchored.
 
+use std::io::Cursor;
+
 use crate::format::package::Package;
 use crate::format::paragraphs::Paragraphs;
 use crate::format::xml::{Tag, XmlVisitor};
+use crate::kind::Kind;
 use crate::outcome::Reason;
 use crate::source::Source;
+use crate::stop::broken;
 use crate::text::Text;
 
 /// The parts next to the body, in the order in which they are read.
-const ROLES: [&str; 5] = ["footnotes", "endnotes", "header", "footer", "comments"];
+const ROLES: [&str; 8] = ["chart", "chartEx", "diagramData", "footnotes", "endnotes", "header", "footer", "comments"];
 
 /// Reads a text document.
 pub(super) fn extract(source: &mut dyn Source, text: &mut dyn Text) -> Result<(), Reason> {
     let mut package = Package::open(source)?;
     let body = package.relations("")?.with_role("officeDocument").into_iter().next();
     let body = body.unwrap_or_else(|| "word/document.xml".to_owned());
-    let mut story = Story::new(text);
-    if !package.walk(&body, &mut story)? {
+    if !package.read_part(&body, text)? {
         return Err(Reason::Damaged);
     }
-    story.end_paragraph()?;
     let relations = package.relations(&body)?;
-    for part in ROLES.iter().flat_map(|role| relations.with_role(role)) {
-        package.walk(&part, &mut story)?;
-        story.end_paragraph()?;
+    for part in relations.with_role("aFChunk") {
+        extract_chunk(&package.bytes(&part)?, text)?;
     }
-    Ok(())
+    for part in ROLES.iter().flat_map(|role| relations.with_role(role)) {
+        package.read_part(&part, text)?;
+    }
+    package.finish()
+}
+
+/// Reads a document of another format that is shown as a part of this one.
+fn extract_chunk(bytes: &[u8], text: &mut dyn Text) -> Result<(), Reason> {
+    let mut source = Cursor::new(bytes);
+    let kind = Kind::detect(&mut source).map_err(broken)?;
+    if matches!(kind, Kind::Html | Kind::Text | Kind::Rtf | Kind::Mail) {
+        super::extract(kind, &mut source, text)?;
+    }
+    text.end_paragraph()
+}
+
+impl Package<'_> {
+    /// Reads the text of a part; false if no part has this name.
+    pub(super) fn read_part(&mut self, name: &str, text: &mut dyn Text) -> Result<bool, Reason> {
+        // Damage may leave a story anywhere: each part begins anew.
+        let mut story = Story::new(text);
+        let is_there = self.walk(name, &mut story)?;
+        story.end_paragraph()?;
+        Ok(is_there)
+    }
 }
 
 /// Follows text in the markup of text documents and of drawings, which presentations are made of.

@@ -30,8 +30,10 @@ pub(super) fn extract(source: &mut dyn Source, text: &mut dyn Text) -> Result<()
         return Err(Reason::Damaged);
     }
     body.end_paragraph()?;
-    package.walk("styles.xml", &mut body)?;
-    body.end_paragraph()
+    let mut furniture = Body::new(text);
+    package.walk("styles.xml", &mut furniture)?;
+    furniture.end_paragraph()?;
+    package.finish()
 }
 
 /// True if a document is an archive; otherwise it is one file of XML. Leaves the source at its start.

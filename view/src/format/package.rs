@@ -1,17 +1,20 @@
 //! The zip archive that a document of an office is: its parts by name, and what refers to what.
 
 use std::cell::Cell;
-use std::io::Read;
+use std::io::{self, Cursor, Read};
 use std::rc::Rc;
 
 use zip::ZipArchive;
 use zip::result::ZipError;
 
+use crate::archive::{self, MemberContent};
+use crate::budget::Budget;
 use crate::format::bounded::{Allowance, Bounded, Counted};
 use crate::format::xml::{self, Tag, XmlVisitor};
+use crate::limits::Limits;
 use crate::outcome::Reason;
 use crate::source::Source;
-use crate::stop::broken;
+use crate::stop::{Stop, broken};
 
 /// Parts of a document at most, and references of one of them.
 const PARTS_MAX: usize = 100_000;
@@ -20,36 +23,71 @@ const PART_BYTES_MAX: u64 = 128 << 20;
 
 /// A document that is a zip archive.
 pub(super) struct Package<'s> {
-    archive: ZipArchive<Counted<'s>>,
+    archive: Archive<'s>,
     read: Rc<Cell<u64>>,
     allowance: Allowance,
+    /// A part is broken, or the end of the archive is missing.
+    is_damaged: bool,
+}
+
+enum Archive<'s> {
+    Whole(ZipArchive<Counted<'s>>),
+    /// What was found of an archive without its directory.
+    Rest(Vec<FoundPart>),
+}
+
+/// A part as far as it was found.
+struct FoundPart {
+    name: String,
+    bytes: Vec<u8>,
+    /// The reason why there is no more of it.
+    failed: Option<Reason>,
 }
 
 impl<'s> Package<'s> {
     pub(super) fn open(source: &'s mut dyn Source) -> Result<Package<'s>, Reason> {
+        // A second look costs a directory, and only damaged documents need the source again.
+        let opened = ZipArchive::new(Counted::new(&mut *source).0).map_err(unzipped);
+        let (archive, is_damaged) = match opened {
+            Ok(archive) if archive.len() > PARTS_MAX => return Err(Reason::TooMany),
+            Ok(_) => (None, false),
+            Err(Reason::Damaged) => (Some(Archive::Rest(found_parts(source)?)), true),
+            Err(reason) => return Err(reason),
+        };
         let (counted, read) = Counted::new(source);
-        let archive = ZipArchive::new(counted).map_err(unzipped)?;
-        if archive.len() > PARTS_MAX {
-            return Err(Reason::TooMany);
-        }
-        Ok(Package { archive, read, allowance: Allowance::new() })
+        let archive = match archive {
+            Some(archive) => archive,
+            None => Archive::Whole(ZipArchive::new(counted).map_err(unzipped)?),
+        };
+        Ok(Package { archive, read, allowance: Allowance::new(), is_damaged })
     }
 
     /// The names of all parts, in the order of the archive.
     pub(super) fn names(&self) -> Vec<String> {
-        (0..self.archive.len())
-            .filter_map(|at| self.archive.name_for_index(at))
-            .filter_map(|name| name.ok().map(std::borrow::Cow::into_owned))
-            .collect()
+        match &self.archive {
+            Archive::Whole(archive) => (0..archive.len())
+                .filter_map(|at| archive.name_for_index(at))
+                .filter_map(|name| name.ok().map(std::borrow::Cow::into_owned))
+                .collect(),
+            Archive::Rest(parts) => parts.iter().map(|part| part.name.clone()).collect(),
+        }
     }
 
     /// A reader of a part, or `None` if no part has this name.
     pub(super) fn part(&mut self, name: &str) -> Result<Option<Bounded<impl Read>>, Reason> {
         let read_before = self.read.get();
-        let file = match self.archive.by_name(name) {
-            Ok(file) => file,
-            Err(ZipError::FileNotFound) => return Ok(None),
-            Err(error) => return Err(unzipped(error)),
+        let file: Box<dyn Read> = match &mut self.archive {
+            Archive::Whole(archive) => match archive.by_name(name) {
+                Ok(file) => Box::new(file),
+                Err(ZipError::FileNotFound) => return Ok(None),
+                Err(error) => return Err(unzipped(error)),
+            },
+            Archive::Rest(parts) => {
+                let Some(part) = parts.iter().find(|part| part.name == name) else { return Ok(None) };
+                // Its ratio was checked when it was found.
+                self.read.set(read_before + part.bytes.len() as u64);
+                Box::new(Cursor::new(&part.bytes).chain(FailingEnd(part.failed)))
+            }
         };
         Ok(Some(Bounded::new(file, self.allowance.clone(), Rc::clone(&self.read), read_before)))
     }
@@ -63,12 +101,27 @@ impl<'s> Package<'s> {
         if bytes.len() as u64 > PART_BYTES_MAX { Err(Reason::TooLarge) } else { Ok(bytes) }
     }
 
-    /// Walks a part of XML; false if no part has this name.
+    /// Walks a part of XML; false if no part has this name. Damage of one part does not keep others from being read: it
+    /// comes with [`finish`](Package::finish).
     pub(super) fn walk(&mut self, name: &str, visit: &mut dyn XmlVisitor) -> Result<bool, Reason> {
-        match self.part(name)? {
-            Some(part) => xml::walk(part, visit).map(|()| true),
-            None => Ok(false),
+        let walked = match self.part(name) {
+            Ok(Some(part)) => xml::walk(part, visit),
+            Ok(None) => return Ok(false),
+            Err(reason) => Err(reason),
+        };
+        match walked {
+            Err(Reason::Damaged) => self.is_damaged = true,
+            other => other?,
         }
+        Ok(true)
+    }
+
+    /// The document was read.
+    ///
+    /// # Errors
+    /// If a part of it is damaged or missing.
+    pub(super) fn finish(self) -> Result<(), Reason> {
+        if self.is_damaged { Err(Reason::Damaged) } else { Ok(()) }
     }
 
     /// The parts to which a part refers, in order. The package itself is the part without a name.
@@ -78,6 +131,36 @@ impl<'s> Package<'s> {
         let mut relations = Relations { folder: folder.to_owned(), all: Vec::new() };
         self.walk(&format!("{folder}{slash}_rels/{file}.rels"), &mut relations)?;
         Ok(relations)
+    }
+}
+
+/// The parts that are found without a directory, in their order.
+fn found_parts(source: &mut dyn Source) -> Result<Vec<FoundPart>, Reason> {
+    let budget = Budget::new(&Limits::default(), source.length_bytes());
+    let (mut parts, mut left) = (Vec::new(), PART_BYTES_MAX);
+    let found = archive::zip(source, &budget, &mut |name, content| {
+        let mut bytes = Vec::new();
+        let failed = match content {
+            MemberContent::Bytes(stream, _) => stream.take(left).read_to_end(&mut bytes).err().map(broken),
+            MemberContent::Closed(reason) => Some(reason),
+        };
+        left = left.checked_sub(bytes.len() as u64).filter(|left| *left > 0).ok_or(Reason::TooLarge)?;
+        parts.push(FoundPart { name: name.to_owned(), bytes, failed });
+        if parts.len() > PARTS_MAX { Err(Reason::TooMany) } else { Ok(()) }
+    });
+    match found {
+        Err(Reason::Damaged) | Ok(()) if !parts.is_empty() => Ok(parts),
+        Err(reason) => Err(reason),
+        Ok(()) => Err(Reason::Damaged),
+    }
+}
+
+/// The end of a part: an error, where there is a reason.
+struct FailingEnd(Option<Reason>);
+
+impl Read for FailingEnd {
+    fn read(&mut self, _: &mut [u8]) -> io::Result<usize> {
+        self.0.map_or(Ok(0), |reason| Err(io::Error::other(Stop(reason))))
     }
 }
 
@@ -197,7 +280,8 @@ mod tests {
         assert_eq!(ids[..4], [Some("word/h1.xml"), Some("word/h2.xml"), Some("word/h1.xml"), Some("word/h5.xml")]);
         assert_eq!(ids[4..], [None; 5]);
         assert!(relations_of(xml, "other.xml").unwrap().with_id("1") == Some("h1.xml"));
-        assert_eq!(relations_of("<Relationships>", "a/b").map(drop), Err(Reason::Damaged));
+        let cut_off = "<Relationships><Relationship Id='1' Type='z/header' Target='h1.xml'/>";
+        assert_eq!(relations_of(cut_off, "a/b").unwrap().with_id("1"), Some("a/h1.xml"), "damage comes at the end");
     }
 
     #[test]
@@ -211,8 +295,26 @@ mod tests {
         broken[32] ^= 0xFF;
         assert_eq!(read(&broken, "a"), Err(Reason::Damaged));
         for length in 0..archive.len() {
-            assert!(Package::open(&mut Cursor::new(&archive[..length])).is_err(), "{length}");
+            let mut source = Cursor::new(&archive[..length]);
+            let finished = Package::open(&mut source).and_then(|mut package| {
+                package.walk("a", &mut Relations { folder: String::new(), all: Vec::new() })?;
+                package.finish()
+            });
+            assert_eq!(finished, Err(Reason::Damaged), "{length}");
         }
+    }
+
+    #[test]
+    fn parts_before_the_cut_are_found_without_a_directory() {
+        let archive = zip_of(&[("a", b"some text, some text"), ("b", b"other text, other text")]);
+        let second = memchr::memmem::rfind(&archive, b"PK\x03\x04").unwrap();
+        let mut source = Cursor::new(&archive[..second + 40]);
+        let mut package = Package::open(&mut source).unwrap();
+        assert_eq!(package.names(), ["a", "b"]);
+        assert_eq!(package.bytes("a").as_deref(), Ok(&b"some text, some text"[..]));
+        assert_eq!(package.bytes("b"), Err(Reason::Damaged));
+        assert_eq!(package.bytes("c").as_deref(), Ok(&b""[..]));
+        assert_eq!(package.finish(), Err(Reason::Damaged));
     }
 
     #[test]

@@ -1,6 +1,5 @@
 //! Presentations of Office Open XML: slide by slide, each with its diagrams, notes and comments.
 
-use crate::format::docx::Story;
 use crate::format::package::Package;
 use crate::format::xml::{Tag, XmlVisitor};
 use crate::outcome::Reason;
@@ -8,7 +7,7 @@ use crate::source::Source;
 use crate::text::Text;
 
 /// The parts next to a slide, in the order in which they are read.
-const ROLES: [&str; 3] = ["diagramData", "notesSlide", "comments"];
+const ROLES: [&str; 5] = ["diagramData", "chart", "chartEx", "notesSlide", "comments"];
 
 /// Reads a presentation.
 pub(super) fn extract(source: &mut dyn Source, text: &mut dyn Text) -> Result<(), Reason> {
@@ -20,17 +19,14 @@ pub(super) fn extract(source: &mut dyn Source, text: &mut dyn Text) -> Result<()
         return Err(Reason::Damaged);
     }
     let slides = package.relations(&main)?;
-    let mut story = Story::new(text);
     for slide in order.0.iter().filter_map(|id| slides.with_id(id)) {
-        package.walk(slide, &mut story)?;
-        story.end_paragraph()?;
+        package.read_part(slide, text)?;
         let relations = package.relations(slide)?;
         for part in ROLES.iter().flat_map(|role| relations.with_role(role)) {
-            package.walk(&part, &mut story)?;
-            story.end_paragraph()?;
+            package.read_part(&part, text)?;
         }
     }
-    Ok(())
+    package.finish()
 }
 
 /// The ids of the slides, in order.

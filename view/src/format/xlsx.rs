@@ -3,7 +3,6 @@
 //! Cells of a row are parted by spaces. Numbers, dates among them, are as they are stored, since how they are shown is
 //! up to formats and places; formulas are left out and their results stay.
 
-use crate::format::docx::Story;
 use crate::format::package::Package;
 use crate::format::xml::{Tag, XmlVisitor};
 use crate::outcome::Reason;
@@ -40,12 +39,14 @@ pub(super) fn extract(source: &mut dyn Source, text: &mut dyn Text) -> Result<()
         text.end_paragraph()?;
         let relations = package.relations(part)?;
         for part in ["comments", "threadedComment", "drawing"].iter().flat_map(|role| relations.with_role(role)) {
-            let mut story = Story::new(text);
-            package.walk(&part, &mut story)?;
-            story.end_paragraph()?;
+            package.read_part(&part, text)?;
+            let relations = package.relations(&part)?;
+            for part in ["chart", "chartEx"].iter().flat_map(|role| relations.with_role(role)) {
+                package.read_part(&part, text)?;
+            }
         }
     }
-    Ok(())
+    package.finish()
 }
 
 /// The names of the sheets and the ids of their parts, in order.

@@ -3,23 +3,30 @@
 use std::io::{self, Read as _, SeekFrom};
 
 use super::Kind;
-use crate::source::Source;
+use crate::source::{self, Source};
 
 /// Bytes of the directory that are read. Those of office documents are a hundredth of it.
 const DIRECTORY_BYTES_MAX: u64 = 1 << 20;
 /// The end record and the longest comment behind it.
 const TAIL_BYTES: u64 = 22 + 65_535;
 
-/// The kind of a zip archive. One without a readable directory is a damaged archive.
+/// Beginnings of the names of the parts of documents.
+const PARTS: [&[u8]; 7] = [b"[Content_Types].xml", b"_rels/", b"docProps/", b"word/", b"xl/", b"ppt/", b"mimetype"];
+
+/// The kind of a zip archive. One without a readable directory is damaged: then the names before its members decide.
 pub(super) fn kind(source: &mut dyn Source, head: &[u8]) -> io::Result<Kind> {
     if is_open_document(head) {
         return Ok(Kind::OpenDocument);
     }
-    let Some(directory) = directory(source)? else {
-        return Ok(Kind::Zip);
-    };
-    let mut members = Members::default();
-    names(&directory, |name| members.name(name));
+    let (mut members, mut count) = (Members::default(), 0);
+    names(&directory(source)?.unwrap_or_default(), |name| {
+        count += 1;
+        members.name(name);
+    });
+    // A document of an office begins with one of its parts; an archive may have documents of an office in it.
+    if count == 0 && head.get(30..).is_some_and(|name| PARTS.iter().any(|part| name.starts_with(part))) {
+        local_names(&source::beginning(source, DIRECTORY_BYTES_MAX)?, |name| members.name(name));
+    }
     Ok(members.kind())
 }
 
@@ -89,6 +96,16 @@ fn directory(source: &mut dyn Source) -> io::Result<Option<Vec<u8>>> {
     let mut directory = Vec::new();
     source.take(u64::from(size).min(DIRECTORY_BYTES_MAX)).read_to_end(&mut directory)?;
     Ok(Some(directory))
+}
+
+/// Each name before a member, where the directory is cut off.
+fn local_names(beginning: &[u8], mut each: impl FnMut(&[u8])) {
+    for at in memchr::memmem::find_iter(beginning, b"PK\x03\x04") {
+        let length = beginning.get(at + 26..at + 28).map(|bytes| usize::from(u16::from_le_bytes([bytes[0], bytes[1]])));
+        if let Some(name) = length.and_then(|length| beginning.get(at + 30..at + 30 + length)) {
+            each(name);
+        }
+    }
 }
 
 /// Each name of the directory, until it is at its end or is none.

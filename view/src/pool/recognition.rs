@@ -97,7 +97,7 @@ impl Recognition {
     pub(super) fn outcome(&self, outcome: Outcome) -> Outcome {
         let Part { kind, is_recognised, failure, .. } = self.part;
         match (outcome, failure) {
-            (Outcome::Unextractable(_), _) => outcome,
+            (Outcome::Unextractable(_) | Outcome::InPart(_), _) => outcome,
             (_, Some(reason)) => Outcome::Unextractable(reason),
             _ if is_recognised => Outcome::Recognised,
             // Its pictures were looked at, and no text was found.

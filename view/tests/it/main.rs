@@ -3,6 +3,7 @@
 #![allow(clippy::unwrap_used, reason = "a test that cannot go on has failed")]
 
 mod archives;
+mod damage;
 mod fuzz;
 mod hostile;
 mod make;

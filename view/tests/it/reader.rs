@@ -64,6 +64,7 @@ pub(crate) fn lines(parts: &[Part]) -> Vec<String> {
         Outcome::Container => format!("{}: container", part.name),
         Outcome::Pictures => format!("{}: pictures", part.name),
         Outcome::Recognised => format!("{}: recognised: {}", part.name, part.text),
+        Outcome::InPart(reason) => format!("{}: in part ({reason}): {}", part.name, part.text),
         Outcome::Unextractable(reason) => format!("{}: ({reason})", part.name),
     };
     parts.iter().map(line).collect()

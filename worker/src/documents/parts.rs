@@ -134,8 +134,11 @@ impl<'t, 'a> PartReader<'t, 'a> {
         let (state, content, passages) = match text {
             _ if !has_text => (state, None, Vec::new()),
             PartText::Passages(mut passages) => {
-                if state == DocumentState::Recognised {
-                    passages.iter_mut().for_each(|passage| passage.state = state);
+                match state {
+                    DocumentState::Recognised => passages.iter_mut().for_each(|passage| passage.state = state),
+                    // What is missing comes behind the last.
+                    DocumentState::ReadInPart => passages.iter_mut().rev().take(1).for_each(|last| last.state = state),
+                    _ => {}
                 }
                 (DocumentState::Container, None, passages)
             }

@@ -36,6 +36,7 @@ pub(super) fn state_after(kind: Kind, outcome: Outcome, text_bytes: u64) -> (Doc
         Outcome::Container => (DocumentState::Container, false),
         Outcome::Pictures => (DocumentState::PagesArePictures, false),
         Outcome::Recognised => (DocumentState::Recognised, true),
+        Outcome::InPart(_) => (DocumentState::ReadInPart, true),
         Outcome::Unextractable(reason) => (state_for(reason), false),
     }
 }
@@ -102,6 +103,7 @@ mod tests {
         assert_eq!(state_after(Kind::Text, Outcome::Text, 5), (DocumentState::Read, true));
         assert_eq!(state_after(Kind::Other, Outcome::NoText, 0), (DocumentState::NoText, false));
         assert_eq!(state_after(Kind::Zip, Outcome::Container, 0), (DocumentState::Container, false));
+        assert_eq!(state_after(Kind::Pdf, Outcome::InPart(Reason::Damaged), 5), (DocumentState::ReadInPart, true));
         let check = |reason, state, differs| {
             let outcome = Outcome::Unextractable(reason);
             assert_eq!((state_after(Kind::Docx, outcome, 5), may_differ_next_time(outcome)), ((state, false), differs));

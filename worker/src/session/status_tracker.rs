@@ -247,6 +247,7 @@ fn reason(state: DocumentState) -> &'static str {
         DocumentState::TimedOut => "unextractable: took too long",
         DocumentState::OutOfMemory => "unextractable: took too much memory",
         DocumentState::Crashed => "unextractable: the reader crashed",
+        DocumentState::ReadInPart => "compared in part: the rest of its text could not be read",
         DocumentState::NoTextFound => "not compared by text: no text was found in it",
         DocumentState::PagesArePictures => "not compared by text: its pages are pictures",
         DocumentState::NotRecognised => "not compared by text: its pages could not be recognised",

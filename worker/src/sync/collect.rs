@@ -479,6 +479,9 @@ impl<'a> Collector<'a> {
             let row = DocumentRow { message_id_hash, ..DocumentRow::without_content(path, state) };
             return self.sender.send(row, None);
         };
+        if state == DocumentState::ReadInPart {
+            self.count_unreadable(&path, state);
+        }
         let modified = self.times.rounded(stamp.modified_seconds());
         let row = DocumentRow { path, state, content: Some(content.digest), modified, message_id_hash };
         self.sender.send(row, Some((content, chunks)))

@@ -144,6 +144,9 @@ impl GatheredDocuments {
         if let Some(hash) = document.message_id_hash {
             self.messages.push((index32(self.documents.len()), hash));
         }
+        if document.state == DocumentState::ReadInPart {
+            self.unread.push((root, path.clone(), document.state));
+        }
         self.documents.push(FrozenDocument {
             root,
             path: self.paths.add(&path),
@@ -151,6 +154,7 @@ impl GatheredDocuments {
             modified: document.modified,
             changing: document.state == DocumentState::Changing,
             recognised: document.state == DocumentState::Recognised,
+            in_part: document.state == DocumentState::ReadInPart,
             part,
             control: false,
         });

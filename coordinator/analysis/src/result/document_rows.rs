@@ -198,6 +198,8 @@ impl DocumentRows<'_> {
         match of_row.is_spoken_for(layers) {
             // Its bytes were not compared, since its text should have been.
             true => self.speaks(row, layers).then_some(UndecidedReason::TextNotRead),
+            // What of its text was not read may be elsewhere.
+            false if of_row.document(layers)?.in_part => Some(UndecidedReason::TextNotRead),
             false => layer.undecided(of_row.document(layers)?.content.0 as usize),
         }
     }

@@ -96,6 +96,7 @@ pub(super) fn unread_reason(state: DocumentState) -> &'static str {
         DocumentState::TimedOut => "unextractable: timed out",
         DocumentState::OutOfMemory => "unextractable: out of memory",
         DocumentState::Crashed => "unextractable: crashed",
+        DocumentState::ReadInPart => "compared in part: the rest of its text could not be read",
         DocumentState::NoTextFound => "not compared by text: no text was found in it",
         DocumentState::PagesArePictures => "not compared by text: its pages are pictures",
         DocumentState::NotRecognised => "not compared by text: its pages could not be recognised",
