@@ -207,6 +207,23 @@ fn kind_name(kind: Kind) -> &'static str {
         Kind::Tiff => "tiff",
         Kind::Jpeg => "jpeg",
         Kind::Png => "png",
+        Kind::Rar => "rar",
+        Kind::OutlookStore => "outlook_store",
+        Kind::Tnef => "tnef",
+        Kind::OneNote => "onenote",
+        Kind::Chm => "chm",
+        Kind::Djvu => "djvu",
+        Kind::Cab => "cab",
+        Kind::Wim => "wim",
+        Kind::Access => "access",
+        Kind::WordPerfect => "wordperfect",
+        Kind::Hwp => "hwp",
+        Kind::Ebook => "ebook",
+        Kind::NotesDatabase => "notes_database",
+        Kind::Layout => "layout",
+        Kind::DiskImage => "disk_image",
+        Kind::OtherArchive => "other_archive",
+        Kind::EncryptedFile => "encrypted_file",
         Kind::Other => "other",
     }
 }
@@ -239,5 +256,6 @@ fn reason_name(reason: Reason) -> &'static str {
         Reason::NotRecognised => "not_recognised",
         Reason::RecognitionTimedOut => "recognition_timed_out",
         Reason::TooManyPages => "too_many_pages",
+        Reason::NotOpened => "not_opened",
     }
 }

@@ -52,6 +52,8 @@ pub fn extract(kind: Kind, source: &mut dyn Source, text: &mut dyn Text) -> Resu
         Kind::Mbox => Ok(()),
         Kind::Tiff | Kind::Jpeg | Kind::Png => picture::extract(kind, source, text),
         Kind::OldOffice => Err(old_office::reason(source)),
+        Kind::EncryptedFile => Err(Reason::Encrypted),
+        _ if kind.is_closed() => Err(Reason::NotOpened),
         _ => Err(Reason::Unsupported),
     }
 }

@@ -3,6 +3,7 @@
 //! Detection reads the head, and of containers the directory, each to a bound: its cost does not grow with the
 //! document. It leaves the source at its start.
 
+mod closed;
 pub(crate) mod compound;
 pub(crate) mod mail;
 mod markup;
@@ -62,6 +63,40 @@ pub enum Kind {
     Jpeg = 31,
     /// A PNG picture.
     Png = 32,
+    /// A RAR archive.
+    Rar = 40,
+    /// A store of Outlook or Outlook Express (PST, OST, DBX).
+    OutlookStore = 41,
+    /// A message body as Exchange wraps it (`winmail.dat`).
+    Tnef = 42,
+    /// A section of OneNote.
+    OneNote = 43,
+    /// Help that was compiled (CHM).
+    Chm = 44,
+    /// `DjVu`.
+    Djvu = 45,
+    /// A cabinet.
+    Cab = 46,
+    /// An image of Windows.
+    Wim = 47,
+    /// A database of Access.
+    Access = 48,
+    /// A document of WordPerfect.
+    WordPerfect = 49,
+    /// A document of Hangul.
+    Hwp = 50,
+    /// A book for readers (MOBI, LIT, LRF).
+    Ebook = 51,
+    /// A database of Notes.
+    NotesDatabase = 52,
+    /// A publication of InDesign or `FrameMaker`.
+    Layout = 53,
+    /// An image of a disk or disc.
+    DiskImage = 54,
+    /// Another archive or compressed file (cpio, ar, ARJ, LHA, ACE, lzip, lz4, LZMA, compress).
+    OtherArchive = 55,
+    /// A file that a program has encrypted (PGP, age, OpenSSL, KeePass, LUKS).
+    EncryptedFile = 56,
     /// Anything else: other pictures, programs, sound.
     Other = 255,
 }
@@ -98,7 +133,7 @@ impl Candidate {
                     _ => Candidate::Picture,
                 };
             }
-            Some(Signature::Kind(kind)) => kind.is_office() || kind == Kind::Tiff,
+            Some(Signature::Kind(kind)) => kind.is_office() || kind == Kind::Tiff || kind.is_closed(),
             Some(Signature::Zip | Signature::Compound | Signature::PossiblePdf) => true,
             None => mail::kind(start).is_some() || mail::may_be_header(start),
         };
@@ -124,6 +159,11 @@ impl Kind {
         matches!(self, Docx | Xlsx | Pptx | OpenDocument | Pdf | Rtf | Mail | Mbox | Msg | OldOffice)
     }
 
+    /// True for containers and documents that are known and not opened: what is in them is not compared.
+    pub fn is_closed(self) -> bool {
+        (Kind::Rar as u8..=Kind::EncryptedFile as u8).contains(&(self as u8))
+    }
+
     /// True for archives and compressed files: the documents inside of them are read, and they have no text themselves.
     pub(crate) fn is_archive(self) -> bool {
         matches!(self, Kind::Zip | Kind::SevenZip) || self.is_stream()
@@ -145,6 +185,7 @@ impl Kind {
             Some(Signature::Zip) => package::kind(source, &head)?,
             Some(Signature::Compound) => compound::kind(source, &head)?,
             Some(Signature::PossiblePdf) if ends_as_pdf(source)? => Kind::Pdf,
+            None if closed::is_disc(source, &head)? => Kind::DiskImage,
             _ if head.len() == source::HEAD_BYTES && mail::may_be_header(&head) => {
                 textual(&source::beginning(source, MAIL_HEADER_BYTES_MAX)?)
             }
@@ -176,14 +217,19 @@ fn signature(head: &[u8]) -> Option<Signature> {
         [b'B', b'Z', b'h', b'1'..=b'9', 0x31, 0x41, 0x59, 0x26, 0x53, 0x59, ..] => is(Kind::Bzip2),
         [b'B', b'Z', b'h', b'1'..=b'9', 0x17, 0x72, 0x45, 0x38, 0x50, 0x90, ..] => is(Kind::Bzip2),
         [b'7', b'z', 0xBC, 0xAF, 0x27, 0x1C, ..] => is(Kind::SevenZip),
-        [b'{', b'\\', b'r', b't', b'f', ..] => is(Kind::Rtf),
+        _ if begins_as_rtf(head) => is(Kind::Rtf),
         _ if is_tar(head) => is(Kind::Tar),
         _ => match pdf_header(head) {
             Some(0) => is(Kind::Pdf),
             Some(_) => Some(Signature::PossiblePdf),
-            None => picture::kind(head).map(Signature::Kind),
+            None => picture::kind(head).or_else(|| closed::kind(head)).map(Signature::Kind),
         },
     }
+}
+
+/// RTF, which may come behind a mark of UTF-8 and blank lines.
+fn begins_as_rtf(head: &[u8]) -> bool {
+    charset::without_utf8_mark(head).trim_ascii_start().starts_with(b"{\\rtf")
 }
 
 /// The kind of a document without a signature: text of some sort, or unknown.

@@ -51,6 +51,8 @@ pub enum Reason {
     RecognitionTimedOut = 12,
     /// More of its pages are pictures than are recognised.
     TooManyPages = 13,
+    /// It is a container or a document of a kind that is known and not opened.
+    NotOpened = 14,
 }
 
 impl fmt::Display for Reason {
@@ -69,6 +71,7 @@ impl fmt::Display for Reason {
             Reason::NotRecognised => "the text of its pages could not be recognised",
             Reason::RecognitionTimedOut => "recognising the text of its pages took too long",
             Reason::TooManyPages => "more of its pages are pictures than are recognised",
+            Reason::NotOpened => "a kind that is not opened",
         })
     }
 }
@@ -95,9 +98,10 @@ mod tests {
             Reason::NotRecognised,
             Reason::RecognitionTimedOut,
             Reason::TooManyPages,
+            Reason::NotOpened,
         ];
         // Streams that are stored have these numbers.
-        assert_eq!(reasons.map(|reason| reason as u8), [1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13]);
+        assert_eq!(reasons.map(|reason| reason as u8), [1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14]);
         let words: HashSet<String> = reasons.iter().map(ToString::to_string).collect();
         assert_eq!(words.len(), reasons.len());
         for words in words {

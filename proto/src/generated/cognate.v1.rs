@@ -1097,6 +1097,8 @@ pub enum DocumentState {
     NotRecognised = 53,
     RecognitionTimedOut = 54,
     TooManyPages = 55,
+    /// It is a container or a document of a kind that is known and not opened.
+    NotOpened = 56,
 }
 impl DocumentState {
     /// String value of the enum field names used in the ProtoBuf definition.
@@ -1138,6 +1140,7 @@ impl DocumentState {
             Self::NotRecognised => "DOCUMENT_STATE_NOT_RECOGNISED",
             Self::RecognitionTimedOut => "DOCUMENT_STATE_RECOGNITION_TIMED_OUT",
             Self::TooManyPages => "DOCUMENT_STATE_TOO_MANY_PAGES",
+            Self::NotOpened => "DOCUMENT_STATE_NOT_OPENED",
         }
     }
     /// Creates an enum from field names used in the ProtoBuf definition.
@@ -1176,6 +1179,7 @@ impl DocumentState {
             "DOCUMENT_STATE_NOT_RECOGNISED" => Some(Self::NotRecognised),
             "DOCUMENT_STATE_RECOGNITION_TIMED_OUT" => Some(Self::RecognitionTimedOut),
             "DOCUMENT_STATE_TOO_MANY_PAGES" => Some(Self::TooManyPages),
+            "DOCUMENT_STATE_NOT_OPENED" => Some(Self::NotOpened),
             _ => None,
         }
     }

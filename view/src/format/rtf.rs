@@ -34,11 +34,24 @@ pub(super) fn extract(source: &mut dyn Source, text: &mut dyn Text) -> Result<()
                     return document.finish();
                 }
             }
-            b'\\' => document.control(&mut input)?,
+            b'\\' => {
+                let is_first = std::mem::take(&mut document.is_first);
+                document.control(&mut input, is_first)?;
+            }
             b'\r' | b'\n' => {}
-            _ => document.byte(byte)?,
+            // A mark of UTF-8.
+            _ if document.groups.is_empty() => {}
+            _ => {
+                document.is_first = false;
+                document.byte(byte)?;
+            }
         }
     }
+    // What comes before the cut is read.
+    while !document.groups.is_empty() {
+        document.end_group()?;
+    }
+    document.finish()?;
     Err(Reason::Damaged)
 }
 
@@ -113,6 +126,8 @@ struct Document<'t> {
     fonts: HashMap<i32, &'static encoding_rs::Encoding>,
     /// The font that the table of fonts is about.
     font: i32,
+    /// Nothing of the present group has been read.
+    is_first: bool,
 }
 
 impl<'t> Document<'t> {
@@ -126,6 +141,7 @@ impl<'t> Document<'t> {
             encoding: encoding_rs::WINDOWS_1252,
             fonts: HashMap::new(),
             font: 0,
+            is_first: false,
         }
     }
 
@@ -141,6 +157,7 @@ impl<'t> Document<'t> {
         }
         let group = self.groups.last().map_or_else(Group::default, Group::inner);
         self.groups.push(group);
+        self.is_first = true;
         Ok(())
     }
 
@@ -202,7 +219,8 @@ impl<'t> Document<'t> {
         Ok(())
     }
 
-    fn control<R: Read>(&mut self, input: &mut Input<R>) -> Result<(), Reason> {
+    /// A control word or symbol, perhaps the first of its group.
+    fn control<R: Read>(&mut self, input: &mut Input<R>, is_first: bool) -> Result<(), Reason> {
         let Some(byte) = input.peek()? else {
             return Err(Reason::Damaged);
         };
@@ -221,8 +239,9 @@ impl<'t> Document<'t> {
             b'~' => self.text(" "),
             b'_' => self.text("-"),
             b'\r' | b'\n' => self.end_paragraph(),
+            // Within a group it means nothing.
             b'*' => {
-                self.group()?.ignorable = true;
+                self.group()?.ignorable |= is_first;
                 Ok(())
             }
             _ => Ok(()),

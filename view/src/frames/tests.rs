@@ -47,14 +47,15 @@ fn parts_are_read_as_they_were_written() {
 #[test]
 fn every_kind_outcome_and_reason_comes_back() {
     let kinds = (0..=255).filter_map(kind_of);
-    assert!(kinds.clone().all(|kind| kind_of(kind as u8) == Some(kind)) && kinds.count() == 23);
+    assert!(kinds.clone().all(|kind| kind_of(kind as u8) == Some(kind)) && kinds.count() == 40);
     for outcome in [Outcome::Text, Outcome::NoText, Outcome::Container, Outcome::Pictures, Outcome::Recognised] {
         assert_eq!(read(written(&[("", Kind::Pdf, "", outcome)]).as_slice()).unwrap()[0].3.outcome, outcome);
     }
     for reason in (0..=255).filter_map(reason_of) {
         assert_eq!(reason_of(reason as u8), Some(reason));
-        let outcome = Outcome::Unextractable(reason);
-        assert_eq!(read(written(&[("", Kind::Other, "", outcome)]).as_slice()).unwrap()[0].3.outcome, outcome);
+        for outcome in [Outcome::Unextractable(reason), Outcome::InPart(reason)] {
+            assert_eq!(read(written(&[("", Kind::Other, "", outcome)]).as_slice()).unwrap()[0].3.outcome, outcome);
+        }
     }
 }
 

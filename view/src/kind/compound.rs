@@ -8,6 +8,26 @@ use crate::source::Source;
 
 /// Sectors of the directory that are read: the deciding names are among the first.
 const DIRECTORY_SECTORS_MAX: usize = 64;
+/// Streams and storages of which each is in the documents of one office program.
+const OFFICE: [&str; 17] = [
+    "EncryptedPackage",
+    "WordDocument",
+    "Workbook",
+    "Book",
+    "PowerPoint Document",
+    "PP40",
+    "Quill",
+    "VisioDocument",
+    "TBkndTask",
+    "CONTENTS",
+    "MatOST",
+    "StarWriterDocument",
+    "StarCalcDocument",
+    "StarImpressDocument",
+    "StarDrawDocument",
+    "StarDrawDocument3",
+    "StarMathDocument",
+];
 const CHAIN_END: u32 = 0xFFFF_FFFA;
 
 /// The kind of a compound file.
@@ -16,9 +36,8 @@ pub(super) fn kind(source: &mut dyn Source, head: &[u8]) -> io::Result<Kind> {
     let has = |name: &str| names.contains(name);
     Ok(match () {
         () if has("__properties_version1.0") || names.iter().any(|name| name.starts_with("__substg1.0_")) => Kind::Msg,
-        () if ["EncryptedPackage", "WordDocument", "Workbook", "Book", "PowerPoint Document"].into_iter().any(has) => {
-            Kind::OldOffice
-        }
+        () if OFFICE.into_iter().any(has) => Kind::OldOffice,
+        () if has("BodyText") && has("FileHeader") => Kind::Hwp,
         () => Kind::Other,
     })
 }
@@ -135,6 +154,9 @@ pub(crate) mod tests {
             (&["EncryptedPackage"], Kind::OldOffice),
             (&["Root Entry", "__substg1.0_0037001F"], Kind::Msg),
             (&["__properties_version1.0", "WordDocument"], Kind::Msg),
+            (&["Root Entry", "Quill", "Contents"], Kind::OldOffice),
+            (&["FileHeader", "BodyText"], Kind::Hwp),
+            (&["FileHeader"], Kind::Other),
             (&["Root Entry", "worddocument"], Kind::Other),
             (&["WordDocument2"], Kind::Other),
             (&[], Kind::Other),

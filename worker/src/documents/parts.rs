@@ -94,7 +94,8 @@ impl<'t, 'a> PartReader<'t, 'a> {
             }
             let text = self.text(parts)?;
             let end = parts.outcome().map_err(StreamError::Stream)?;
-            let is_office = kind.is_office() || (kind.is_picture() && end.outcome != Outcome::NoText);
+            let is_office =
+                kind.is_office() || kind.is_closed() || (kind.is_picture() && end.outcome != Outcome::NoText);
             is_outside = is_own && self.options.view == View::Office && !is_office;
             outcomes.has_pictures |= kind.is_picture() || end.picture_pages > 0;
             outcomes.may_differ |= may_differ_next_time(end.outcome);

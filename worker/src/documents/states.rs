@@ -71,6 +71,7 @@ fn state_for(reason: Reason) -> DocumentState {
         Reason::NotRecognised => DocumentState::NotRecognised,
         Reason::RecognitionTimedOut => DocumentState::RecognitionTimedOut,
         Reason::TooManyPages => DocumentState::TooManyPages,
+        Reason::NotOpened => DocumentState::NotOpened,
     }
 }
 
@@ -121,6 +122,7 @@ mod tests {
         check(Reason::NotRecognised, DocumentState::NotRecognised, false);
         check(Reason::RecognitionTimedOut, DocumentState::RecognitionTimedOut, true);
         check(Reason::TooManyPages, DocumentState::TooManyPages, false);
+        check(Reason::NotOpened, DocumentState::NotOpened, false);
     }
 
     #[test]

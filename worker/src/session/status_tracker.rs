@@ -253,6 +253,7 @@ fn reason(state: DocumentState) -> &'static str {
         DocumentState::NotRecognised => "not compared by text: its pages could not be recognised",
         DocumentState::RecognitionTimedOut => "not compared by text: recognising its pages took too long",
         DocumentState::TooManyPages => "not compared by text: it has more pictures of pages than policy.ocr.pages_max",
+        DocumentState::NotOpened => "not compared by text: it is of a kind that is not opened",
         DocumentState::TextKept => "not compared by text: the policy of this site does not allow it",
         _ => "unreadable",
     }

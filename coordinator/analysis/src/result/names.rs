@@ -102,6 +102,7 @@ pub(super) fn unread_reason(state: DocumentState) -> &'static str {
         DocumentState::NotRecognised => "not compared by text: its pages could not be recognised",
         DocumentState::RecognitionTimedOut => "not compared by text: recognising its pages took too long",
         DocumentState::TooManyPages => "not compared by text: it has more pictures of pages than its site recognises",
+        DocumentState::NotOpened => "not compared by text: it is of a kind that is not opened",
         DocumentState::TextKept => "not compared by text: the policy of its site does not allow it",
         _ => "cannot be read",
     }

@@ -52,6 +52,32 @@ fn groups_that_are_no_text_are_skipped() {
 }
 
 #[test]
+fn a_mark_of_what_may_be_ignored_counts_at_the_beginning_of_a_group_alone() {
+    check("a{\\loch\\f2\\b0\\*\\cs7\\cf0 inside} b", "ainside b");
+    check("a{word\\*\\unknown inside}b", "awordinsideb");
+    check("a{\r\n\\*\\unknown x}b", "ab");
+    check("a{\\b b{\\*\\unknown x}\\*\\unknown c}", "abc");
+}
+
+#[test]
+fn a_document_may_begin_with_a_mark_and_blank_lines() {
+    for before in ["\u{FEFF}", "\r\n ", "\u{FEFF}\n"] {
+        let document = format!("{before}{{\\rtf1 a}}");
+        assert_eq!(Kind::detect(&mut std::io::Cursor::new(document.as_bytes())).ok(), Some(Kind::Rtf));
+        assert_eq!(text_of(Kind::Rtf, document.as_bytes()).as_deref(), Ok("a"));
+    }
+}
+
+#[test]
+fn what_comes_before_a_cut_is_read() {
+    let mut text = crate::text::tests::CollectedText::default();
+    let cut_off = b"{\\rtf1 first words {\\footnote a note {\\b bold";
+    let read = crate::format::extract(Kind::Rtf, &mut std::io::Cursor::new(&cut_off[..]), &mut text);
+    assert_eq!(read, Err(Reason::Damaged));
+    assert_eq!(text.finish(), "first words\na note bold");
+}
+
+#[test]
 fn a_truncated_document_is_damaged_and_depth_is_bounded() {
     assert_eq!(text_of(Kind::Rtf, b"{\\rtf1 a"), Err(Reason::Damaged));
     assert_eq!(text_of(Kind::Rtf, b"{\\rtf1 a\\"), Err(Reason::Damaged));
