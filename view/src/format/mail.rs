@@ -12,7 +12,7 @@ use std::io::{Cursor, Read as _, SeekFrom};
 use mail_parser::Address;
 use mail_parser::decoders::charsets::map::charset_decoder;
 
-use self::part::{Part, Sorted};
+use self::part::{Contents, Part};
 use self::transfer::uuencoded;
 use crate::charset::Encoding;
 use crate::format::embedding::VisitEmbedded;
@@ -36,7 +36,7 @@ pub(super) fn extract(source: &mut dyn Source, text: &mut dyn Text) -> Result<()
     for people in [header.from(), header.to(), header.cc()].into_iter().flatten() {
         give(people, text)?;
     }
-    for part in &Sorted::of(message)?.bodies {
+    for part in &Contents::of(message)?.bodies {
         give_body(part, text)?;
     }
     text.end_paragraph()
@@ -45,8 +45,8 @@ pub(super) fn extract(source: &mut dyn Source, text: &mut dyn Text) -> Result<()
 /// Visits the attachments of a message, and the files that stand in its text.
 pub(super) fn members(source: &mut dyn Source, each: &mut VisitEmbedded<'_>) -> Result<(), Reason> {
     let raw = read(source)?;
-    let sorted = Sorted::of(Part::of(&raw))?;
-    for (at, part) in sorted.attachments.iter().enumerate() {
+    let contents = Contents::of(Part::of(&raw))?;
+    for (at, part) in contents.attachments.iter().enumerate() {
         let name = match part.name() {
             Some(name) => Cow::Borrowed(name),
             None if part.is_message() => format!("{}.eml", at + 1).into(),
@@ -54,7 +54,7 @@ pub(super) fn members(source: &mut dyn Source, each: &mut VisitEmbedded<'_>) -> 
         };
         each(&name, &mut Cursor::new(&*part.content()))?;
     }
-    for part in sorted.bodies.iter().filter(|part| !part.is_html()) {
+    for part in contents.bodies.iter().filter(|part| !part.is_html()) {
         for file in uuencoded(&part.content()).files {
             each(&file.name, &mut Cursor::new(file.bytes))?;
         }

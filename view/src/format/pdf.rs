@@ -26,7 +26,6 @@ use hayro_syntax::{DecryptionError, LoadPdfError, Pdf};
 use self::content::Content;
 use self::drawn::Drawn;
 use self::font::Fonts;
-use self::lines::Lines;
 use self::pictures::{Pictures, Shown};
 use crate::format::broken;
 use crate::outcome::Reason;
@@ -50,10 +49,12 @@ pub(super) fn extract(source: &mut dyn Source, text: &mut dyn Text) -> Result<()
         LoadPdfError::Decryption(_) | LoadPdfError::Invalid => Reason::Damaged,
     })?;
     check_count(&pdf, text.picture_pages_max())?;
-    let (mut fonts, mut drawn) = (Fonts::default(), Drawn::default());
+    let (mut fonts, mut lacks_letters) = (Fonts::default(), false);
     for page in pdf.pages().iter() {
+        let mut drawn = Drawn::default();
         let pictures = read_page(page, &mut fonts, &mut drawn);
-        std::mem::take(&mut drawn.lines).give(text)?;
+        lacks_letters |= drawn.lacks_letters();
+        drawn.lines.give(text)?;
         text.end_paragraph()?;
         if text.picture_pages_max() > 0 {
             for picture in &pictures {
@@ -63,15 +64,14 @@ pub(super) fn extract(source: &mut dyn Source, text: &mut dyn Text) -> Result<()
         }
         text.end_page(!pictures.is_empty())?;
     }
-    // A font may define shapes without the letters that they mean.
-    if drawn.unknown > drawn.known { Err(Reason::Unsupported) } else { Ok(()) }
+    if lacks_letters { Err(Reason::Unsupported) } else { Ok(()) }
 }
 
 /// Reads a page, and returns the pictures that it consists of.
 fn read_page<'a>(page: &Page<'a>, fonts: &mut Fonts<'a>, drawn: &mut Drawn) -> Vec<Shown<'a>> {
-    let (mut pictures, before) = (Pictures::default(), drawn.known + drawn.unknown);
+    let mut pictures = Pictures::default();
     Content::read(page, fonts, drawn, &mut pictures);
-    pictures.of_page(page.intersected_crop_box(), drawn.known + drawn.unknown - before)
+    pictures.of_page(page.intersected_crop_box(), drawn.count())
 }
 
 /// Fails if more pages are pictures than are recognised, before the first is.
@@ -80,11 +80,9 @@ fn check_count(pdf: &Pdf, pages_max: u32) -> Result<(), Reason> {
     if pages_max == 0 || pdf.pages().len() <= pages_max {
         return Ok(());
     }
-    let (mut fonts, mut drawn) = (Fonts::default(), Drawn::default());
-    let mut count = 0;
+    let (mut fonts, mut count) = (Fonts::default(), 0);
     for page in pdf.pages().iter() {
-        count += usize::from(!read_page(page, &mut fonts, &mut drawn).is_empty());
-        drawn.lines = Lines::default();
+        count += usize::from(!read_page(page, &mut fonts, &mut Drawn::default()).is_empty());
     }
     if count > pages_max { Err(Reason::TooManyPages) } else { Ok(()) }
 }

@@ -179,22 +179,22 @@ fn parsed(lines: &[&[u8]]) -> Message<'static> {
 
 /// The parts of a message as a reader sees them.
 #[derive(Default, Debug)]
-pub(super) struct Sorted<'m> {
+pub(super) struct Contents<'m> {
     /// The text that is shown, in order.
     pub(super) bodies: Vec<Part<'m>>,
     /// The documents inside.
     pub(super) attachments: Vec<Part<'m>>,
 }
 
-impl<'m> Sorted<'m> {
+impl<'m> Contents<'m> {
     /// The parts of a message.
     ///
     /// # Errors
     /// If it has too many parts, or parts in parts that are too deep.
-    pub(super) fn of(message: Part<'m>) -> Result<Sorted<'m>, Reason> {
-        let mut sorted = Sorted::default();
-        sorted.add(message, true, 0)?;
-        Ok(sorted)
+    pub(super) fn of(message: Part<'m>) -> Result<Contents<'m>, Reason> {
+        let mut contents = Contents::default();
+        contents.add(message, true, 0)?;
+        Ok(contents)
     }
 
     fn add(&mut self, part: Part<'m>, is_shown: bool, depth: u32) -> Result<(), Reason> {
@@ -224,10 +224,10 @@ impl<'m> Sorted<'m> {
     fn add_alternatives(&mut self, parts: Vec<Part<'m>>, depth: u32) -> Result<(), Reason> {
         let mut alternatives = Vec::new();
         for part in parts {
-            let mut sorted = Sorted::default();
-            sorted.add(part, true, depth + 1)?;
-            self.attachments.append(&mut sorted.attachments);
-            alternatives.push(sorted.bodies);
+            let mut contents = Contents::default();
+            contents.add(part, true, depth + 1)?;
+            self.attachments.append(&mut contents.attachments);
+            alternatives.push(contents.bodies);
         }
         let has_words = |bodies: &Vec<Part<'_>>| bodies.iter().any(|part| !part.content().trim_ascii().is_empty());
         let is_plain = |bodies: &Vec<Part<'_>>| bodies.iter().all(|part| !part.is_html()) && has_words(bodies);

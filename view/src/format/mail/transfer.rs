@@ -154,14 +154,14 @@ pub(super) struct UuencodedFile {
 
 /// A text, and the files that stood in it.
 #[derive(Debug)]
-pub(super) struct Uuencoded<'t> {
+pub(super) struct InlineFiles<'t> {
     pub(super) text: Cow<'t, [u8]>,
     pub(super) files: Vec<UuencodedFile>,
 }
 
 /// Takes the files out of a text: the lines from `begin`, a mode and a name up to `end`.
-pub(super) fn uuencoded(text: &[u8]) -> Uuencoded<'_> {
-    let mut found = Uuencoded { text: Cow::Borrowed(text), files: Vec::new() };
+pub(super) fn uuencoded(text: &[u8]) -> InlineFiles<'_> {
+    let mut found = InlineFiles { text: Cow::Borrowed(text), files: Vec::new() };
     if memchr::memmem::find(text, b"begin ").is_none() {
         return found;
     }

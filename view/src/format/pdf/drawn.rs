@@ -6,19 +6,35 @@ use super::font::Font;
 use super::geometry::{Matrix, Point};
 use super::lines::{Lines, Mark};
 
+/// Number of shapes of a page that may be unknown, and are taken for signs,
+const SIGNS_MAX: u64 = 8;
+/// and how many characters are known for each that is unknown where there are more.
+const KNOWN_FOR_UNKNOWN: u64 = 20;
+
 /// Takes what a page draws.
 #[derive(Default)]
 pub(super) struct Drawn {
     pub(super) lines: Lines,
-    /// Number of characters, and of shapes that are not known as characters.
-    pub(super) known: u64,
-    pub(super) unknown: u64,
+    /// Number of characters, and of shapes that are not known as characters: a font may define shapes without the letters
+    /// that they mean.
+    known: u64,
+    unknown: u64,
     run: Vec<(Option<BfString>, Mark)>,
     /// Start and end of the last run, and its number of characters.
     last: Option<(Point, Point, usize)>,
 }
 
 impl Drawn {
+    /// Number of characters that are drawn, known or not.
+    pub(super) fn count(&self) -> u64 {
+        self.known + self.unknown
+    }
+
+    /// True if text of the page is lost: not where only signs are unknown, as those of lists and of formulas.
+    pub(super) fn lacks_letters(&self) -> bool {
+        self.unknown > self.known || self.unknown > SIGNS_MAX && self.unknown > self.known / KNOWN_FOR_UNKNOWN
+    }
+
     /// A character is drawn: its own space has a thousand units to the size of the font.
     pub(super) fn draw(&mut self, font: &Font, code: u32, place: Matrix) {
         let mark = mark(place, font.width(code), font.is_vertical());
@@ -48,6 +64,7 @@ impl Drawn {
         self.known += 1;
         match text {
             BfString::Char(character) => self.lines.draw(character.encode_utf8(&mut [0; 4]), mark),
+            BfString::String(text) if text.is_empty() => {}
             BfString::String(text) => self.lines.draw(text, mark),
         }
     }

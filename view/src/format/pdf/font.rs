@@ -4,6 +4,7 @@ mod cff;
 mod composite;
 mod encoding;
 mod glyph_name;
+mod numbered;
 mod program;
 mod simple;
 mod standard;
@@ -51,10 +52,12 @@ impl Font {
 
     /// The letters of a code, where they are known.
     pub(super) fn text(&self, code: u32) -> Option<BfString> {
-        match self {
+        let text = match self {
             Font::Simple(font) => font.text(code),
             Font::Composite(font) => font.text(code),
-        }
+        };
+        // Some documents say of a letter that they do not know it.
+        text.filter(|text| !matches!(text, BfString::Char('\0' | char::REPLACEMENT_CHARACTER)))
     }
 
     /// The width of a code, in thousandths of the size, where it is known.

@@ -1,14 +1,22 @@
 //! Joins characters at their places into lines, and lines into paragraphs.
 
+mod accent;
+mod direction;
+mod leftward;
+mod open;
+
+use std::f64::consts::PI;
+
+use self::direction::Votes;
+use self::leftward::Leftward;
+use self::open::{Character, OpenLine};
 use super::geometry::Point;
 use crate::hyphen::without_hyphen;
 use crate::outcome::Reason;
 use crate::text::Text;
 
-/// Gap between two words, as a share of the size of the font; smaller gaps are within a word.
-const WORD_GAP: f64 = 0.15;
-/// Distance from the line, as a share of the size, below which a character is raised or lowered and still in the line.
-const LINE_SHIFT: f64 = 0.5;
+/// Directions of writing are told apart in these steps.
+const STEP: f64 = PI / 12.0;
 /// Multiple of the usual distance of lines above which another paragraph begins.
 const PARAGRAPH_GAP: f64 = 1.25;
 /// Distance of lines in a paragraph at most, whatever the usual distance, in sizes of the font.
@@ -32,8 +40,7 @@ pub(super) struct Mark {
 #[derive(Default)]
 pub(super) struct Lines {
     done: Vec<Line>,
-    text: String,
-    last: Option<Last>,
+    open: Option<OpenLine>,
 }
 
 /// A line, and its place in its own direction.
@@ -41,6 +48,8 @@ pub(super) struct Lines {
 struct Line {
     text: String,
     place: Place,
+    /// The parts of a line of a script that is written from right to left.
+    leftward: Option<Leftward>,
 }
 
 /// A place in the direction of writing.
@@ -53,53 +62,32 @@ struct Place {
     size: f64,
 }
 
-/// The previous character.
-struct Last {
-    line: Place,
-    at: Place,
-    end: f64,
-    upright: bool,
-    text: String,
-}
-
 impl Lines {
     /// A character, which may be several letters.
     pub(super) fn draw(&mut self, text: &str, mark: Mark) {
         if !mark.origin.is_finite() || !mark.size.is_finite() || mark.size <= 0.0 {
             return;
         }
-        let at = place(&mark);
-        let end = at.x + mark.advance * at.size;
-        let line = match &self.last {
-            Some(last) if is_again(last, text, at) => return,
-            Some(last) if continues(last, at, mark.upright) => {
-                if !mark.upright && (at.x - last.end).abs() > WORD_GAP * at.size.min(last.at.size) {
-                    self.text.push(' ');
-                }
-                last.line
-            }
-            Some(_) => {
+        let character = Character { text, at: place(&mark), advance: mark.advance, is_upright: mark.upright };
+        match &mut self.open {
+            Some(open) if open.is_again(character) => {}
+            Some(open) if open.continues(character) => open.push(character),
+            Some(open) if open.continues_leftwards(character) => open.begin_run(character),
+            _ => {
                 self.end_line();
-                at
+                self.open = Some(OpenLine::new(character));
             }
-            None => at,
-        };
-        self.text.push_str(text);
-        self.last = Some(Last { line, at, end, upright: mark.upright, text: text.to_owned() });
+        }
     }
 
     fn end_line(&mut self) {
-        if let Some(last) = self.last.take()
-            && !self.text.trim().is_empty()
-        {
-            self.done.push(Line { text: std::mem::take(&mut self.text), place: last.line });
-        }
-        self.text.clear();
+        self.done.extend(self.open.take().and_then(OpenLine::end));
     }
 
     /// Hands over all lines as paragraphs.
     pub(super) fn give(mut self, text: &mut dyn Text) -> Result<(), Reason> {
         self.end_line();
+        self.put_in_order_of_reading();
         let leading = usual_leading(&self.done);
         for (at, line) in self.done.iter().enumerate() {
             let next = self.done.get(at + 1);
@@ -120,38 +108,38 @@ impl Lines {
         }
         Ok(())
     }
+
+    /// Puts the letters of scripts that are written from right to left in the order of reading.
+    fn put_in_order_of_reading(&mut self) {
+        let mut votes = Votes::default();
+        for line in &self.done {
+            line.leftward.iter().for_each(|leftward| leftward.vote(&line.text, &mut votes));
+        }
+        for line in &mut self.done {
+            if let Some(leftward) = line.leftward.take() {
+                line.text = leftward.in_order_of_reading(&line.text, votes.are_for_seen());
+            }
+        }
+    }
 }
 
 /// The place of a mark, turned so that writing goes to the right.
 fn place(mark: &Mark) -> Place {
     let Point { x, y } = mark.along;
     let Point { x: right, y: up } = mark.origin;
-    let (angle, x, y) = match () {
-        () if x.abs() >= y.abs() && x >= 0.0 => (0, right, -up),
-        () if x.abs() >= y.abs() => (2, -right, up),
-        () if y >= 0.0 => (1, up, right),
-        () => (3, -up, -right),
+    #[expect(clippy::cast_possible_truncation, reason = "at most 12 steps to each side")]
+    let step = (y.atan2(x) / STEP).round() as i8;
+    let (angle, x, y) = match step {
+        -12 | 12 => (12, -right, up),
+        -6 => (-6, -up, -right),
+        0 => (0, right, -up),
+        6 => (6, up, right),
+        step => {
+            let (sine, cosine) = (f64::from(step) * STEP).sin_cos();
+            (step, right * cosine + up * sine, right * sine - up * cosine)
+        }
     };
     Place { angle, x, y, size: mark.size }
-}
-
-/// True if a character is drawn over itself, to look bold.
-fn is_again(last: &Last, text: &str, at: Place) -> bool {
-    let near = 0.1 * at.size;
-    last.text == text && last.at.angle == at.angle && (last.at.x - at.x).abs() < near && (last.at.y - at.y).abs() < near
-}
-
-/// True if a character is in the line of the previous one.
-fn continues(last: &Last, at: Place, upright: bool) -> bool {
-    if last.line.angle != at.angle || last.upright != upright {
-        return false;
-    }
-    let size = last.line.size.max(at.size);
-    if upright {
-        return (last.at.x - at.x).abs() < LINE_SHIFT * size && at.y > last.at.y;
-    }
-    let off = (at.y - last.line.y).abs().min((at.y - last.at.y).abs());
-    off < LINE_SHIFT * size && at.x > last.at.x - LINE_SHIFT * size
 }
 
 /// Median distance of successive lines, in sizes of the font.

@@ -3,13 +3,9 @@
 use std::collections::HashMap;
 
 use hayro_cmap::{BfString, CMap, CMapName, CidFamily, WritingMode, load_embedded};
-use hayro_syntax::object::dict::keys::{
-    CIDSYSTEMINFO, DESCENDANT_FONTS, DW, DW2, ENCODING, FONT_DESC, FONT_FILE, FONT_FILE2, FONT_FILE3, ORDERING,
-    REGISTRY, W, W2,
-};
-use hayro_syntax::object::{Array, Dict, Object, Stream, String};
+use hayro_syntax::object::dict::keys::{CIDSYSTEMINFO, DESCENDANT_FONTS, DW, DW2, ENCODING, ORDERING, REGISTRY, W, W2};
+use hayro_syntax::object::{Array, Dict, Object, String};
 
-use super::program::Program;
 use super::to_unicode;
 use crate::format::pdf::geometry::Point;
 
@@ -116,16 +112,13 @@ fn encoding(object: &Object<'_>) -> Option<CMap> {
     }
 }
 
-/// The map to letters that the font brings, or that of its collection where the font is not embedded.
+/// The map to letters that the font brings, or that of the collection of its characters.
+///
+/// The collection that the font names says what the numbers of its characters mean, whether its shapes are in the document
+/// or not (ISO 32000-2, 9.10.2).
 fn letters(font: &Dict<'_>, descendant: &Dict<'_>, encoding: &CMap) -> Option<Letters> {
     if let Some(map) = to_unicode(font) {
         return Some(Letters::ByCode(map));
-    }
-    let descriptor = descendant.get::<Dict<'_>>(FONT_DESC).unwrap_or_default();
-    let files = [FONT_FILE2, FONT_FILE3, FONT_FILE];
-    let stream = files.into_iter().find_map(|key| descriptor.get::<Stream<'_>>(key));
-    if stream.and_then(|stream| Program::of(&stream)).is_some() {
-        return None;
     }
     let named = encoding.metadata().character_collection.as_ref().map(|collection| collection.family.clone());
     let family = named.filter(|family| *family != CidFamily::AdobeIdentity).or_else(|| collection(descendant))?;

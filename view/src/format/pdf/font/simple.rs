@@ -9,7 +9,7 @@ use hayro_syntax::object::{Array, Dict, Stream};
 use super::encoding::{Encoding, Predefined};
 use super::program::Program;
 use super::standard::{Family, Standard};
-use super::{glyph_name, to_unicode};
+use super::{glyph_name, numbered, to_unicode};
 
 /// Number of codes.
 const CODES: usize = 256;
@@ -105,13 +105,15 @@ impl Simple {
         name: impl Fn(u8) -> Option<String>,
     ) -> Simple {
         let names: Vec<Option<String>> = (0..=u8::MAX).map(name).collect();
-        let letters = names.iter().map(|name| glyph_name::text(name.as_deref()?, is_dingbats));
+        let mut letters: Vec<Option<BfString>> =
+            names.iter().map(|name| letters_of(name.as_deref()?, is_dingbats)).collect();
+        numbered::fill(&mut letters, &names);
         let width =
             |(code, name): (usize, &Option<String>)| widths.of_code(code).or_else(|| standard?.width(name.as_deref()?));
         Simple {
             to_unicode: to_unicode(font),
             skips_nul: true,
-            letters: letters.collect(),
+            letters,
             widths: names.iter().enumerate().map(width).collect(),
         }
     }
@@ -126,6 +128,14 @@ impl Simple {
     /// The width of a code, where it is known.
     pub(super) fn width(&self, code: u32) -> Option<f32> {
         *self.widths.get(usize::try_from(code).ok()?)?
+    }
+}
+
+/// The letters of a glyph; the one for what a font does not have is no letter that is lost.
+fn letters_of(name: &str, is_dingbats: bool) -> Option<BfString> {
+    match name {
+        ".notdef" => Some(BfString::String(String::new())),
+        name => glyph_name::text(name, is_dingbats),
     }
 }
 

@@ -40,8 +40,9 @@ fn gaps_part_words() {
     check(&[("ab", 0.0, 0.0, 10.0), ("cd", 10.0, 0.0, 10.0)], "abcd");
     check(&[("ab", 0.0, 0.0, 10.0), ("cd", 11.4, 0.0, 10.0)], "abcd");
     check(&[("ab", 0.0, 0.0, 10.0), ("cd", 11.6, 0.0, 10.0)], "ab cd");
-    // Letters that overlap by more than a gap are another word as well.
-    check(&[("ab", 0.0, 0.0, 10.0), ("cd", 8.0, 0.0, 10.0)], "ab cd");
+    // Letters that overlap are of one word, as in the name of TeX; those that are drawn to the left are another.
+    check(&[("ab", 0.0, 0.0, 10.0), ("cd", 8.0, 0.0, 10.0)], "abcd");
+    check(&[("ab", 0.0, 0.0, 10.0), ("cd", 3.0, 0.0, 10.0)], "ab cd");
     // The smaller of two fonts decides on the gap.
     check(&[("ab", 0.0, 0.0, 10.0), ("cd", 11.0, 0.0, 5.0)], "ab cd");
 }
@@ -94,7 +95,7 @@ fn hyphens_at_the_end_of_a_line_join_small_letters() {
 #[test]
 fn a_letter_over_itself_is_read_once() {
     check(&[("a", 0.0, 0.0, 10.0), ("a", 0.9, 0.0, 10.0)], "a");
-    check(&[("a", 0.0, 0.0, 10.0), ("b", 0.9, 0.0, 10.0)], "a b");
+    check(&[("a", 0.0, 0.0, 10.0), ("b", 0.9, 0.0, 10.0)], "ab");
     check(&[("a", 0.0, 0.0, 10.0), ("a", 5.0, 0.0, 10.0)], "aa");
 }
 
@@ -124,6 +125,63 @@ fn letters_below_each_other_are_a_line_where_the_font_is_vertical() {
 fn lines_without_letters_are_left_out() {
     check(&[("   ", 0.0, 100.0, 10.0), ("a", 0.0, 88.0, 10.0)], "a");
     check(&[("a", 0.0, 100.0, 10.0), ("   ", 0.0, 88.0, 10.0), ("b", 0.0, 76.0, 10.0)], "a b");
+}
+
+#[test]
+fn an_accent_is_put_on_the_letter_that_it_is_drawn_over() {
+    // The accent first, as TeX draws it, then the letter first, as old printers do.
+    check(&[("f", 0.0, 0.0, 10.0), ("¨", 5.2, 0.5, 10.0), ("u", 5.0, 0.0, 10.0), ("r", 10.0, 0.0, 10.0)], "für");
+    check(&[("f", 0.0, 0.0, 10.0), ("u", 5.0, 0.0, 10.0), ("¨", 5.2, 0.5, 10.0), ("r", 10.0, 0.0, 10.0)], "für");
+    check(&[("a", 0.0, 0.0, 10.0), ("´", 7.2, 0.5, 10.0), ("ı", 7.0, 0.0, 10.0)], "a í");
+    // An accent beside a letter is a sign.
+    check(&[("a", 0.0, 0.0, 10.0), ("^", 5.0, 0.0, 10.0), ("b", 10.0, 0.0, 10.0)], "a^b");
+}
+
+#[test]
+fn letters_that_are_spaced_out_are_a_word() {
+    let spaced = |letters: &[(&'static str, f64)]| -> Vec<Drawing<'static>> {
+        letters.iter().map(|&(letter, x)| (letter, x, 0.0, 10.0)).collect()
+    };
+    check(
+        &spaced(&[("T", 0.0), ("i", 8.0), ("t", 16.0), ("e", 24.0), ("l", 36.0), ("s", 44.0), ("a", 52.0)]),
+        "Tite lsa",
+    );
+    check(&spaced(&[("1", 0.0), ("2", 8.0), ("3", 16.0), ("4", 24.0), ("5", 32.0)]), "1 2 3 4 5");
+    check(&spaced(&[("a", 0.0), ("b", 8.0), ("c", 16.0)]), "a b c");
+    check(&spaced(&[("a", 0.0), ("b", 15.0), ("c", 30.0), ("d", 45.0), ("e", 60.0)]), "a b c d e");
+}
+
+#[test]
+fn where_a_font_gives_no_widths_no_letter_is_lost() {
+    let letters = ["l", "l", "a"]
+        .map(|letter| (letter.to_owned(), Mark { advance: 0.0, ..mark(Point::ZERO, Point::new(1.0, 0.0), 10.0) }));
+    assert_eq!(text_of(letters), "lla");
+}
+
+#[test]
+fn slanting_text_is_a_line() {
+    let along = Point::new(0.5_f64.sqrt(), 0.5_f64.sqrt());
+    let letters = (0..6).zip("slants".chars()).map(|(at, letter)| {
+        let far = 5.0 * f64::from(at);
+        (letter.to_string(), mark(Point::new(far * along.x, far * along.y), along, 10.0))
+    });
+    assert_eq!(text_of(letters), "slants");
+}
+
+#[test]
+fn hebrew_comes_in_the_order_of_reading_in_whichever_it_is_drawn() {
+    let seen = [("םולש", 0.0, 0.0, 10.0), ("ןמזו", 23.0, 0.0, 10.0)];
+    check(&seen, "וזמן שלום");
+    // Words from the right to the left, each from left to right.
+    check(&[seen[1], seen[0]], "וזמן שלום");
+    // Letters from the right to the left.
+    let letters: Vec<Drawing<'_>> =
+        [("ו", 38.0), ("ז", 33.0), ("מ", 28.0), ("ן", 23.0), ("ש", 15.0), ("ל", 10.0), ("ו", 5.0), ("ם", 0.0)]
+            .map(|(letter, x)| (letter, x, 0.0, 10.0))
+            .to_vec();
+    check(&letters, "וזמן שלום");
+    // A page whose letters are in the order of reading already, as programs that recognise text write it.
+    check(&[("שלום", 0.0, 0.0, 10.0), ("וזמן", 23.0, 0.0, 10.0)], "שלום וזמן");
 }
 
 proptest! {
