@@ -59,7 +59,7 @@ pub fn extract(kind: Kind, source: &mut dyn Source, text: &mut dyn Text) -> Resu
 }
 
 /// Visits the documents inside of a document that is no archive: attachments of mail, the messages of a mailbox, files
-/// embedded in documents of an office. Other kinds hold none.
+/// embedded in documents of an office and attached to a PDF. Other kinds hold none.
 ///
 /// Names are those of the document, with `/` and `..`; a member without a name gets its number. Names may repeat.
 ///
@@ -69,6 +69,7 @@ pub fn members(kind: Kind, source: &mut dyn Source, each: &mut VisitEmbedded<'_>
     match kind {
         Kind::Mail => mail::members(source, each),
         Kind::Mbox => mbox::members(source, each),
+        Kind::Pdf => pdf::members(source, each),
         Kind::Docx | Kind::Xlsx | Kind::Pptx => embedded::members(source, each),
         _ => Ok(()),
     }

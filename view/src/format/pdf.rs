@@ -9,14 +9,17 @@
 //! A crate parses the file; content streams and fonts are read here, and only what text needs of them: no shapes, no
 //! colours, and of pictures the place.
 
+mod attached;
 mod content;
 mod drawn;
 mod font;
+mod form;
 mod geometry;
 mod layers;
 mod lines;
 mod pictures;
 mod state;
+mod strings;
 
 use std::io::{Read as _, SeekFrom};
 
@@ -35,19 +38,26 @@ use crate::text::Text;
 /// Size of a document at most: it is in memory at once.
 const DOCUMENT_BYTES_MAX: u64 = 256 << 20;
 
-/// Reads a document page by page.
-pub(super) fn extract(source: &mut dyn Source, text: &mut dyn Text) -> Result<(), Reason> {
+pub(super) use self::attached::members;
+
+/// Reads the structure of a document.
+fn load(source: &mut dyn Source) -> Result<Pdf, Reason> {
     if source.length_bytes() > DOCUMENT_BYTES_MAX {
         return Err(Reason::TooLarge);
     }
     source.seek(SeekFrom::Start(0)).map_err(broken)?;
     let mut bytes = Vec::new();
     source.take(DOCUMENT_BYTES_MAX).read_to_end(&mut bytes).map_err(broken)?;
-    let pdf = Pdf::new(bytes).map_err(|error| match error {
+    Pdf::new(bytes).map_err(|error| match error {
         LoadPdfError::Decryption(DecryptionError::UnsupportedAlgorithm) => Reason::Unsupported,
         LoadPdfError::Decryption(DecryptionError::PasswordProtected) => Reason::Encrypted,
         LoadPdfError::Decryption(_) | LoadPdfError::Invalid => Reason::Damaged,
-    })?;
+    })
+}
+
+/// Reads a document page by page.
+pub(super) fn extract(source: &mut dyn Source, text: &mut dyn Text) -> Result<(), Reason> {
+    let pdf = load(source)?;
     check_count(&pdf, text.picture_pages_max())?;
     let (mut fonts, mut lacks_letters) = (Fonts::default(), false);
     for page in pdf.pages().iter() {

@@ -3,7 +3,7 @@
 use hayro_syntax::content::TypedIter;
 use hayro_syntax::content::ops::TypedInstruction as Op;
 use hayro_syntax::object::dict::keys::{
-    ANNOTS, AP, AS, BBOX, F, FONT, FORM, IMAGE, MATRIX, N, RECT, RESOURCES, SUBTYPE,
+    ACTUAL_TEXT, ANNOTS, AP, AS, BBOX, F, FONT, FORM, IMAGE, MATRIX, N, RECT, RESOURCES, SUBTYPE,
 };
 use hayro_syntax::object::{Array, Dict, Name, Number, Object, Rect, Stream, String};
 use hayro_syntax::page::{Page, Resources};
@@ -14,6 +14,7 @@ use super::geometry::{Matrix, Point};
 use super::layers::Layers;
 use super::pictures::Pictures;
 use super::state::States;
+use super::{form, strings};
 
 /// Depth of forms within each other at most.
 const DEPTH_MAX: u32 = 50;
@@ -31,6 +32,8 @@ pub(super) struct Content<'c, 'a> {
     states: States,
     depth: u32,
     forms: u32,
+    /// True if readers draw the values of fields.
+    draws_values: bool,
 }
 
 impl<'c, 'a> Content<'c, 'a> {
@@ -42,7 +45,9 @@ impl<'c, 'a> Content<'c, 'a> {
         pictures: &'c mut Pictures<'a>,
     ) {
         let layers = Layers::of(page.xref());
-        let mut content = Content { fonts, layers, drawn, pictures, states: States::default(), depth: 0, forms: 0 };
+        let draws_values = form::needs_appearances(page.xref());
+        let states = States::default();
+        let mut content = Content { fonts, layers, drawn, pictures, states, depth: 0, forms: 0, draws_values };
         content.run(page.typed_operations(), page.resources());
         let annotations = page.raw().get::<Array<'_>>(ANNOTS);
         for annotation in annotations.iter().flat_map(|all| all.iter::<Dict<'_>>()) {
@@ -66,9 +71,18 @@ impl<'c, 'a> Content<'c, 'a> {
             Op::Transform(m) => self.transform(matrix([m.0, m.1, m.2, m.3, m.4, m.5])),
             Op::SetGraphicsState(name) => self.graphics_state(name.0, resources),
             Op::XObject(name) => self.external(name.0, resources),
-            Op::BeginMarkedContent(_) => self.layers.begin(),
-            Op::BeginMarkedContentWithProperties(marked) => self.layers.begin_with(marked.1, resources),
-            Op::EndMarkedContent(_) => self.layers.end(),
+            Op::BeginMarkedContent(_) => {
+                self.layers.begin();
+                self.drawn.begin_marked(None);
+            }
+            Op::BeginMarkedContentWithProperties(marked) => {
+                self.layers.begin_with(marked.1, resources);
+                self.drawn.begin_marked(actual_text(marked.1, resources));
+            }
+            Op::EndMarkedContent(_) => {
+                self.layers.end();
+                self.drawn.end_marked();
+            }
             Op::TextFont(font) => {
                 let used = self.named_font(font.0, resources);
                 self.use_font(used, font.1.as_f32());
@@ -220,6 +234,19 @@ impl<'c, 'a> Content<'c, 'a> {
         if annotation.get::<u32>(F).unwrap_or(0) & HIDDEN != 0 {
             return;
         }
+        let value = form::value(annotation);
+        if value.is_none() || !self.draws_values {
+            let before = self.drawn.count();
+            self.appearance(annotation, resources);
+            if self.drawn.count() > before {
+                return;
+            }
+        }
+        value.iter().flatten().for_each(|line| self.drawn.value(line));
+    }
+
+    /// Reads what an annotation is shown as.
+    fn appearance(&mut self, annotation: &Dict<'a>, resources: &Resources<'a>) {
         if let Some(form) = appearance(annotation)
             && let Some(place) = annotation.get::<Rect>(RECT)
             && let Some(own) = form.dict().get::<[f32; 4]>(BBOX)
@@ -230,6 +257,13 @@ impl<'c, 'a> Content<'c, 'a> {
             self.states.restore();
         }
     }
+}
+
+/// The text that the document gives for what it draws from here on.
+fn actual_text(properties: &Object<'_>, resources: &Resources<'_>) -> Option<std::string::String> {
+    let named = properties.clone().into_name().and_then(|name| resources.properties.get::<Dict<'_>>(&*name));
+    let properties = named.or_else(|| properties.clone().into_dict())?;
+    properties.get::<String<'_>>(ACTUAL_TEXT).map(|text| strings::text(text.as_bytes()))
 }
 
 fn matrix(numbers: [Number; 6]) -> Matrix {

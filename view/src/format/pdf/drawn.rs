@@ -3,6 +3,7 @@
 use hayro_cmap::BfString;
 
 use super::font::Font;
+use super::form::ValueLine;
 use super::geometry::{Matrix, Point};
 use super::lines::{Lines, Mark};
 
@@ -10,6 +11,9 @@ use super::lines::{Lines, Mark};
 const SIGNS_MAX: u64 = 8;
 /// and how many characters are known for each that is unknown where there are more.
 const KNOWN_FOR_UNKNOWN: u64 = 20;
+
+/// Marked content within each other whose text is taken at most.
+const MARKED_MAX: usize = 64;
 
 /// Takes what a page draws.
 #[derive(Default)]
@@ -22,6 +26,10 @@ pub(super) struct Drawn {
     run: Vec<(Option<BfString>, Mark)>,
     /// Start and end of the last run, and its number of characters.
     last: Option<(Point, Point, usize)>,
+    /// For each marked content that is open, the text that stands for what it draws, where it has one.
+    marked: Vec<Option<String>>,
+    /// What is drawn while the outermost text stands for it, from its start to its end.
+    replaced: Option<(Mark, Point)>,
 }
 
 impl Drawn {
@@ -56,7 +64,45 @@ impl Drawn {
         self.run.clear();
     }
 
+    /// The value of a field is drawn as it is.
+    pub(super) fn value(&mut self, line: &ValueLine) {
+        self.known += line.text.chars().count() as u64;
+        self.lines.draw(&line.text, line.mark);
+    }
+
+    /// Marked content begins, which may have a text that stands for what it draws.
+    pub(super) fn begin_marked(&mut self, text: Option<String>) {
+        let is_within = self.is_replaced();
+        self.marked.push(text.filter(|_| !is_within && self.marked.len() < MARKED_MAX));
+    }
+
+    /// Marked content ends.
+    pub(super) fn end_marked(&mut self) {
+        if let Some(Some(text)) = self.marked.pop()
+            && let Some((first, end)) = self.replaced.take()
+        {
+            let advance = end.from(first.origin).length() / first.size;
+            self.known += 1;
+            self.lines.draw(text.trim_end_matches('\0'), Mark { advance, ..first });
+        }
+    }
+
+    fn is_replaced(&self) -> bool {
+        self.marked.iter().any(Option::is_some)
+    }
+
+    fn replace(&mut self, mark: Mark) {
+        let length = mark.along.length();
+        let distance = mark.advance * mark.size / if length > 0.0 { length } else { 1.0 };
+        let end = Point::new(mark.origin.x + distance * mark.along.x, mark.origin.y + distance * mark.along.y);
+        self.replaced = Some((self.replaced.map_or(mark, |(first, _)| first), end));
+    }
+
     fn put(&mut self, text: Option<&BfString>, mark: Mark) {
+        if self.is_replaced() {
+            self.replace(mark);
+            return;
+        }
         let Some(text) = text else {
             self.unknown += 1;
             return;

@@ -1,3 +1,5 @@
+mod unseen;
+
 use crate::kind::Kind;
 use crate::outcome::Reason;
 use crate::source::Source;

@@ -10,6 +10,11 @@ pub(super) fn is_leftward(letter: char) -> bool {
             | '\u{10800}'..='\u{10FFF}' | '\u{1E800}'..='\u{1EFFF}')
 }
 
+/// True for the letters of Arabic, Persian and Urdu.
+pub(super) fn is_arabic(letter: char) -> bool {
+    matches!(letter, '\u{620}'..='\u{6FF}' | '\u{750}'..='\u{77F}' | '\u{FB50}'..='\u{FDFF}' | '\u{FE70}'..='\u{FEFE}')
+}
+
 /// Words that show by their first or last letter in which order a page has its letters.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub(super) struct Votes {

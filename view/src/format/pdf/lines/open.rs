@@ -2,12 +2,14 @@
 
 use unicode_normalization::char::is_combining_mark;
 
-use super::direction::is_leftward;
+use super::direction::{is_arabic, is_leftward};
 use super::leftward::Leftward;
 use super::{Line, Place, accent};
 
 /// Gap between two words, as a share of the size of the font; smaller gaps are within a word.
-const WORD_GAP: f64 = 0.15;
+const WORD_GAP: f64 = 0.1;
+/// The same between letters of Arabic, which are joined in a word.
+const WORD_GAP_OF_ARABIC: f64 = 0.08;
 /// Distance from the line, as a share of the size, below which a character is raised or lowered and still in the line.
 const LINE_SHIFT: f64 = 0.5;
 /// Distance to the left of the previous character, as a share of the size, from which on another word begins.
@@ -77,7 +79,7 @@ impl OpenLine {
             text: String::new(),
             last,
             gaps: Vec::new(),
-            leftward: Leftward::new(at.x, WORD_GAP * at.size),
+            leftward: Leftward::new(at.x, WORD_GAP_OF_ARABIC * at.size),
             is_leftward: false,
         };
         line.append(text, character.end());
@@ -128,7 +130,8 @@ impl OpenLine {
         let size = at.size.min(self.last.at.size);
         let gap = at.x - end_before;
         let is_back = at.x < self.last.at.x - STEP_BACK * size && !text.starts_with(is_combining_mark);
-        if !is_upright && (gap > WORD_GAP * size || is_back) {
+        let word_gap = if self.is_leftward && text.starts_with(is_arabic) { WORD_GAP_OF_ARABIC } else { WORD_GAP };
+        if !is_upright && (gap > word_gap * size || is_back) {
             self.gaps.push(Gap { at: before, width: gap / size });
             self.text.push(' ');
         }

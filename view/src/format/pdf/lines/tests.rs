@@ -38,8 +38,8 @@ fn check(drawings: &[Drawing<'_>], expected: &str) {
 #[test]
 fn gaps_part_words() {
     check(&[("ab", 0.0, 0.0, 10.0), ("cd", 10.0, 0.0, 10.0)], "abcd");
-    check(&[("ab", 0.0, 0.0, 10.0), ("cd", 11.4, 0.0, 10.0)], "abcd");
-    check(&[("ab", 0.0, 0.0, 10.0), ("cd", 11.6, 0.0, 10.0)], "ab cd");
+    check(&[("ab", 0.0, 0.0, 10.0), ("cd", 10.9, 0.0, 10.0)], "abcd");
+    check(&[("ab", 0.0, 0.0, 10.0), ("cd", 11.1, 0.0, 10.0)], "ab cd");
     // Letters that overlap are of one word, as in the name of TeX; those that are drawn to the left are another.
     check(&[("ab", 0.0, 0.0, 10.0), ("cd", 8.0, 0.0, 10.0)], "abcd");
     check(&[("ab", 0.0, 0.0, 10.0), ("cd", 3.0, 0.0, 10.0)], "ab cd");
