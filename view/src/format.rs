@@ -1,13 +1,17 @@
 //! Text out of documents: a module for each format.
 
 mod bounded;
+mod compound;
+mod doc;
 mod docx;
 mod embedded;
 mod embedding;
 mod html;
 mod mail;
+mod mapi;
 mod mbox;
 mod message_id;
+mod msg;
 mod old_office;
 mod open_document;
 mod package;
@@ -15,9 +19,11 @@ mod paragraphs;
 mod pdf;
 mod picture;
 mod plain;
+mod ppt;
 mod pptx;
 mod rtf;
 mod tiff;
+mod xls;
 mod xlsx;
 mod xml;
 
@@ -41,6 +47,9 @@ pub fn extract(kind: Kind, source: &mut dyn Source, text: &mut dyn Text) -> Resu
     match kind {
         Kind::Text => plain::extract(source, text),
         Kind::Html => html::extract(source, text),
+        Kind::Doc => doc::extract(source, text),
+        Kind::Xls => xls::extract(source, text),
+        Kind::Ppt => ppt::extract(source, text),
         Kind::Docx => docx::extract(source, text),
         Kind::Xlsx => xlsx::extract(source, text),
         Kind::Pptx => pptx::extract(source, text),
@@ -48,6 +57,7 @@ pub fn extract(kind: Kind, source: &mut dyn Source, text: &mut dyn Text) -> Resu
         Kind::Pdf => pdf::extract(source, text),
         Kind::Rtf => rtf::extract(source, text),
         Kind::Mail => mail::extract(source, text),
+        Kind::Msg => msg::extract(source, text),
         // A mailbox has no text besides that of its messages.
         Kind::Mbox => Ok(()),
         Kind::Tiff | Kind::Jpeg | Kind::Png => picture::extract(kind, source, text),
@@ -68,6 +78,7 @@ pub fn extract(kind: Kind, source: &mut dyn Source, text: &mut dyn Text) -> Resu
 pub fn members(kind: Kind, source: &mut dyn Source, each: &mut VisitEmbedded<'_>) -> Result<(), Reason> {
     match kind {
         Kind::Mail => mail::members(source, each),
+        Kind::Msg => msg::members(source, each),
         Kind::Mbox => mbox::members(source, each),
         Kind::Pdf => pdf::members(source, each),
         Kind::Docx | Kind::Xlsx | Kind::Pptx => embedded::members(source, each),

@@ -41,8 +41,14 @@ pub enum Kind {
     Mbox = 10,
     /// A message as Outlook saves it.
     Msg = 11,
-    /// A compound file of an office program: from before 2007 (`.doc`, `.xls`, `.ppt`), or newer and with a password.
+    /// A document of an office program that is not read: of before 1997, of Publisher, Visio or Works, or with a password.
     OldOffice = 12,
+    /// A document of Word of 1997 to 2003.
+    Doc = 13,
+    /// A workbook of Excel of before 2007.
+    Xls = 14,
+    /// A presentation of `PowerPoint` of 1997 to 2003.
+    Ppt = 15,
     /// A zip archive that is none of the above.
     Zip = 20,
     /// A tar archive.
@@ -155,8 +161,9 @@ impl Kind {
     /// True for office files, PDF, RTF and mail: a program has packed their words, so that their bytes do not tell what two
     /// of them have in common.
     pub fn is_office(self) -> bool {
-        use Kind::{Docx, Mail, Mbox, Msg, OldOffice, OpenDocument, Pdf, Pptx, Rtf, Xlsx};
-        matches!(self, Docx | Xlsx | Pptx | OpenDocument | Pdf | Rtf | Mail | Mbox | Msg | OldOffice)
+        use Kind::{Doc, Docx, Mail, Mbox, Msg, OldOffice, OpenDocument, Pdf, Ppt, Pptx, Rtf, Xls, Xlsx};
+        let is_old = matches!(self, Doc | Xls | Ppt | OldOffice);
+        is_old || matches!(self, Docx | Xlsx | Pptx | OpenDocument | Pdf | Rtf | Mail | Mbox | Msg)
     }
 
     /// True for containers and documents that are known and not opened: what is in them is not compared.

@@ -9,8 +9,8 @@ mod transfer;
 use std::borrow::Cow;
 use std::io::{Cursor, Read as _, SeekFrom};
 
-use mail_parser::Address;
 use mail_parser::decoders::charsets::map::charset_decoder;
+use mail_parser::{Address, Message};
 
 use self::part::{Contents, Part};
 use self::transfer::uuencoded;
@@ -33,13 +33,25 @@ pub(super) fn extract(source: &mut dyn Source, text: &mut dyn Text) -> Result<()
     let header = message.header().ok_or(Reason::Damaged)?;
     text.push(header.subject().unwrap_or_default())?;
     text.end_paragraph()?;
-    for people in [header.from(), header.to(), header.cc()].into_iter().flatten() {
-        give(people, text)?;
-    }
+    give_people_of(header, text)?;
     for part in &Contents::of(message)?.bodies {
         give_body(part, text)?;
     }
     text.end_paragraph()
+}
+
+/// Reads the people that a header names. False if it names none.
+pub(super) fn give_people(header: &[u8], text: &mut dyn Text) -> Result<bool, Reason> {
+    Part::of(header).header().map_or(Ok(false), |header| give_people_of(header, text))
+}
+
+fn give_people_of(header: &Message<'_>, text: &mut dyn Text) -> Result<bool, Reason> {
+    let mut is_any = false;
+    for people in [header.from(), header.to(), header.cc()].into_iter().flatten() {
+        give(people, text)?;
+        is_any = true;
+    }
+    Ok(is_any)
 }
 
 /// Visits the attachments of a message, and the files that stand in its text.

@@ -6,17 +6,19 @@
 
 use md5::{Digest as _, Md5};
 
+use crate::format::msg;
 use crate::kind::Kind;
 use crate::source::{self, Source};
 
 /// The EDRM Message Identification Hash of a message; `None` if a document is no message or has no Message-ID.
 ///
-/// Only the first part of the header is read, as far as for the detection of mail.
+/// Of mail only the first part of the header is read, as far as for its detection.
 pub fn message_id_hash(kind: Kind, source: &mut dyn Source) -> Option<[u8; 16]> {
-    if kind != Kind::Mail {
-        return None;
-    }
-    let id = message_id(&source::head(source).ok()?)?;
+    let id = match kind {
+        Kind::Mail => message_id(&source::head(source).ok()?)?,
+        Kind::Msg => msg::message_id(source)?.trim().as_bytes().to_vec(),
+        _ => return None,
+    };
     Some(Md5::digest(&id).into())
 }
 

@@ -8,7 +8,8 @@ mod group;
 use std::collections::HashMap;
 use std::io::{BufRead as _, BufReader, Read, SeekFrom};
 
-use self::group::{Group, Role, encoding_of_charset, encoding_of_page, role};
+pub(super) use self::group::encoding_of_page;
+use self::group::{Group, Role, encoding_of_charset, role};
 use crate::format::paragraphs::Paragraphs;
 use crate::outcome::Reason;
 use crate::source::Source;

@@ -1,9 +1,13 @@
-//! Spreadsheets of Office Open XML: sheet by sheet its name, its rows as paragraphs, and its comments and drawings.
+//! Spreadsheets of Office Open XML: sheet by sheet its name, its rows as paragraphs, what is printed above and below them,
+//! and its comments and drawings.
 //!
-//! Cells of a row are parted by spaces. Numbers, dates among them, are as they are stored, since how they are shown is
-//! up to formats and places; formulas are left out and their results stay.
+//! Cells of a row are parted by spaces. Numbers, dates among them, are as they are stored, with the digits that count, since
+//! how they are shown is up to formats and places; formulas are left out and their results stay.
+
+use std::borrow::Cow;
 
 use crate::format::package::Package;
+use crate::format::xls;
 use crate::format::xml::{Tag, XmlVisitor};
 use crate::outcome::Reason;
 use crate::source::Source;
@@ -12,13 +16,17 @@ use crate::text::Text;
 /// Bytes of the shared text of a workbook at most: all of it is in memory.
 const SHARED_BYTES_MAX: usize = 128 << 20;
 
+/// What is printed above and below the pages of a sheet.
+const HEADERS: [&str; 6] = ["oddHeader", "oddFooter", "evenHeader", "evenFooter", "firstHeader", "firstFooter"];
+
 /// Reads a spreadsheet.
 pub(super) fn extract(source: &mut dyn Source, text: &mut dyn Text) -> Result<(), Reason> {
     let mut package = Package::open(source)?;
     let main = package.relations("")?.with_role("officeDocument").into_iter().next();
     let main = main.unwrap_or_else(|| "xl/workbook.xml".to_owned());
     if main.ends_with(".bin") {
-        return Err(Reason::Unsupported);
+        drop(package);
+        return xls::extract_packed(source, text);
     }
     let mut workbook = Workbook::default();
     if !package.walk(&main, &mut workbook)? {
@@ -47,6 +55,42 @@ pub(super) fn extract(source: &mut dyn Source, text: &mut dyn Text) -> Result<()
         }
     }
     package.finish()
+}
+
+/// A number with the fifteen digits that a spreadsheet shows at most: programs store the same one with more, and differently.
+pub(super) fn number_text(number: f64) -> String {
+    let rounded = format!("{number:.14e}").parse().unwrap_or(number);
+    f64::to_string(&rounded)
+}
+
+/// The words of a header of pages, which has codes for fonts, places and numbers: `&L`, `&"Arial,Bold"`, `&12`.
+pub(super) fn header_text(text: &str) -> String {
+    let mut parts = text.split('&');
+    let mut words = parts.next().unwrap_or_default().to_owned();
+    let mut is_sign = false;
+    for part in parts {
+        let rest = match part.chars().next() {
+            // Two of the sign are the sign.
+            None if !is_sign => {
+                is_sign = true;
+                words.push('&');
+                continue;
+            }
+            _ if is_sign => part,
+            Some('"') => part[1..].split_once('"').map_or("", |(_, rest)| rest),
+            Some('L' | 'C' | 'R') => {
+                words.push('\n');
+                &part[1..]
+            }
+            Some('0'..='9') => part.trim_start_matches(|digit: char| digit.is_ascii_digit()),
+            Some('K') => part.get(7..).unwrap_or_default(),
+            Some(letter) => &part[letter.len_utf8()..],
+            None => part,
+        };
+        is_sign = false;
+        words.push_str(rest);
+    }
+    words
 }
 
 /// The names of the sheets and the ids of their parts, in order.
@@ -121,12 +165,22 @@ struct Sheet<'t> {
     /// The value of the cell is the number of its text.
     by_number: bool,
     truth: bool,
+    number: bool,
     value: String,
 }
 
 impl<'t> Sheet<'t> {
     fn new(shared: &'t SharedStrings, text: &'t mut dyn Text) -> Sheet<'t> {
-        Sheet { shared, text, reads: false, aid: false, by_number: false, truth: false, value: String::new() }
+        Sheet {
+            shared,
+            text,
+            reads: false,
+            aid: false,
+            by_number: false,
+            truth: false,
+            number: false,
+            value: String::new(),
+        }
     }
 }
 
@@ -137,9 +191,11 @@ impl XmlVisitor for Sheet<'_> {
                 let kind = tag.full_attribute("t");
                 self.by_number = kind.as_deref() == Some("s");
                 self.truth = kind.as_deref() == Some("b");
+                self.number = matches!(kind.as_deref(), None | Some("n"));
             }
             "v" | "t" => self.reads = !self.aid,
             "rPh" => self.aid = true,
+            name if HEADERS.contains(&name) => self.reads = true,
             _ => {}
         }
         Ok(())
@@ -149,15 +205,23 @@ impl XmlVisitor for Sheet<'_> {
         match name {
             "v" | "t" => self.reads = false,
             "rPh" => self.aid = false,
+            name if HEADERS.contains(&name) => {
+                self.reads = false;
+                for paragraph in header_text(&std::mem::take(&mut self.value)).lines() {
+                    self.text.push(paragraph)?;
+                    self.text.end_paragraph()?;
+                }
+            }
             "c" => {
-                let number = || self.value.trim().parse::<usize>().ok();
+                let place = || self.value.trim().parse::<usize>().ok();
+                let number = || self.value.trim().parse::<f64>().ok().filter(|_| self.number);
                 let text = match self.value.trim() {
-                    _ if self.by_number => number().and_then(|number| self.shared.get(number)).unwrap_or_default(),
-                    "0" if self.truth => "FALSE",
-                    "1" if self.truth => "TRUE",
-                    _ => &self.value,
+                    _ if self.by_number => place().and_then(|place| self.shared.get(place)).unwrap_or_default().into(),
+                    "0" if self.truth => "FALSE".into(),
+                    "1" if self.truth => "TRUE".into(),
+                    _ => number().map_or(Cow::Borrowed(&*self.value), |number| number_text(number).into()),
                 };
-                self.text.push(text)?;
+                self.text.push(&text)?;
                 self.text.push(" ")?;
                 self.value.clear();
             }

@@ -47,7 +47,7 @@ fn parts_are_read_as_they_were_written() {
 #[test]
 fn every_kind_outcome_and_reason_comes_back() {
     let kinds = (0..=255).filter_map(kind_of);
-    assert!(kinds.clone().all(|kind| kind_of(kind as u8) == Some(kind)) && kinds.count() == 40);
+    assert!(kinds.clone().all(|kind| kind_of(kind as u8) == Some(kind)) && kinds.count() == 43);
     for outcome in [Outcome::Text, Outcome::NoText, Outcome::Container, Outcome::Pictures, Outcome::Recognised] {
         assert_eq!(read(written(&[("", Kind::Pdf, "", outcome)]).as_slice()).unwrap()[0].3.outcome, outcome);
     }

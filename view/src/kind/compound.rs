@@ -8,13 +8,8 @@ use crate::source::Source;
 
 /// Sectors of the directory that are read: the deciding names are among the first.
 const DIRECTORY_SECTORS_MAX: usize = 64;
-/// Streams and storages of which each is in the documents of one office program.
-const OFFICE: [&str; 17] = [
-    "EncryptedPackage",
-    "WordDocument",
-    "Workbook",
-    "Book",
-    "PowerPoint Document",
+/// Streams and storages of which each is in the documents of one office program that are not read.
+const OFFICE: [&str; 12] = [
     "PP40",
     "Quill",
     "VisioDocument",
@@ -29,6 +24,7 @@ const OFFICE: [&str; 17] = [
     "StarMathDocument",
 ];
 const CHAIN_END: u32 = 0xFFFF_FFFA;
+const ENTRY_BYTES: usize = 128;
 
 /// The kind of a compound file.
 pub(super) fn kind(source: &mut dyn Source, head: &[u8]) -> io::Result<Kind> {
@@ -36,15 +32,43 @@ pub(super) fn kind(source: &mut dyn Source, head: &[u8]) -> io::Result<Kind> {
     let has = |name: &str| names.contains(name);
     Ok(match () {
         () if has("__properties_version1.0") || names.iter().any(|name| name.starts_with("__substg1.0_")) => Kind::Msg,
+        () if has("EncryptedPackage") => Kind::OldOffice,
+        () if has("WordDocument") => Kind::Doc,
+        () if has("Workbook") || has("Book") => Kind::Xls,
+        () if has("PowerPoint Document") => Kind::Ppt,
         () if OFFICE.into_iter().any(has) => Kind::OldOffice,
         () if has("BodyText") && has("FileHeader") => Kind::Hwp,
         () => Kind::Other,
     })
 }
 
-/// The names in the directory, as far as it is looked at.
+/// The names of what is in the root of a file, as far as its directory is looked at.
 pub(crate) fn names(source: &mut dyn Source, head: &[u8]) -> io::Result<HashSet<String>> {
-    let mut found = HashSet::new();
+    let directory = directory(source, head)?;
+    let in_root = in_root(&directory);
+    let entries = directory.iter().enumerate().filter(|(at, _)| in_root.is_empty() || in_root.contains(at));
+    Ok(entries.filter_map(|(_, entry)| name(entry)).collect())
+}
+
+/// The entries of the root, which are a tree: each names the one to its left and to its right.
+fn in_root(directory: &[[u8; ENTRY_BYTES]]) -> HashSet<usize> {
+    let (mut found, mut next) = (HashSet::new(), Vec::new());
+    let link =
+        |entry: &[u8], at| u32_at(entry, at).and_then(|link| usize::try_from(link).ok()).filter(|link| *link > 0);
+    next.extend(directory.first().and_then(|root| link(root, 76)));
+    while let Some(at) = next.pop() {
+        if let Some(entry) = directory.get(at)
+            && found.insert(at)
+        {
+            next.extend([68, 72].into_iter().filter_map(|side| link(entry, side)));
+        }
+    }
+    found
+}
+
+/// The entries of the directory, as far as it is looked at.
+fn directory(source: &mut dyn Source, head: &[u8]) -> io::Result<Vec<[u8; ENTRY_BYTES]>> {
+    let mut found = Vec::new();
     let Some(file) = Sectors::of(head) else {
         return Ok(found);
     };
@@ -56,7 +80,7 @@ pub(crate) fn names(source: &mut dyn Source, head: &[u8]) -> io::Result<HashSet<
         let Some(bytes) = file.read(source, sector)? else {
             break;
         };
-        found.extend(bytes.chunks_exact(128).filter_map(name));
+        found.extend(bytes.as_chunks::<ENTRY_BYTES>().0);
         let Some(next) = file.next(source, head, sector)? else {
             break;
         };
@@ -66,7 +90,7 @@ pub(crate) fn names(source: &mut dyn Source, head: &[u8]) -> io::Result<HashSet<
 }
 
 /// The name of a directory entry: UTF-16, its length in bytes with the ending zero behind it.
-fn name(entry: &[u8]) -> Option<String> {
+fn name(entry: &[u8; ENTRY_BYTES]) -> Option<String> {
     let length = usize::from(u16::from_le_bytes([entry[64], entry[65]])).checked_sub(2)?;
     let units = entry.get(..length.min(62))?.chunks_exact(2).map(|unit| u16::from_le_bytes([unit[0], unit[1]]));
     Some(char::decode_utf16(units).map(|unit| unit.unwrap_or('\u{FFFD}')).collect())
@@ -147,10 +171,10 @@ pub(crate) mod tests {
     #[test]
     fn the_names_of_streams_decide_the_kind() {
         for (names, expected) in [
-            (&["Root Entry", "WordDocument"][..], Kind::OldOffice),
-            (&["Root Entry", "Workbook"], Kind::OldOffice),
-            (&["Book"], Kind::OldOffice),
-            (&["PowerPoint Document"], Kind::OldOffice),
+            (&["Root Entry", "WordDocument"][..], Kind::Doc),
+            (&["Root Entry", "Workbook"], Kind::Xls),
+            (&["Book"], Kind::Xls),
+            (&["PowerPoint Document"], Kind::Ppt),
             (&["EncryptedPackage"], Kind::OldOffice),
             (&["Root Entry", "__substg1.0_0037001F"], Kind::Msg),
             (&["__properties_version1.0", "WordDocument"], Kind::Msg),
@@ -168,14 +192,32 @@ pub(crate) mod tests {
     }
 
     #[test]
+    fn a_document_within_another_does_not_decide() {
+        let mut file = compound(9, &[&["Root Entry", "WordDocument", "Storage", "Workbook"]]);
+        let link = |file: &mut [u8], entry: usize, at: usize, to: u32| {
+            file[1024 + 128 * entry + at..][..4].copy_from_slice(&to.to_le_bytes());
+        };
+        for entry in 0..4 {
+            [68, 72, 76].into_iter().for_each(|at| link(&mut file, entry, at, u32::MAX));
+        }
+        // The workbook and the storage are in the root, and the document of Word is in the storage.
+        link(&mut file, 0, 76, 2);
+        link(&mut file, 2, 72, 3);
+        link(&mut file, 2, 76, 1);
+        assert_eq!(kind_of(&file), Kind::Xls);
+        link(&mut file, 3, 68, 2);
+        assert_eq!(kind_of(&file), Kind::Xls, "a tree that runs in a circle");
+    }
+
+    #[test]
     fn the_directory_goes_on_in_the_sectors_of_its_chain() {
         let filler: &[&str] = &["a", "b", "c", "d"];
         for shift in [9, 12] {
-            assert_eq!(kind_of(&compound(shift, &[filler, filler, &["Workbook"]])), Kind::OldOffice, "{shift}");
+            assert_eq!(kind_of(&compound(shift, &[filler, filler, &["Workbook"]])), Kind::Xls, "{shift}");
         }
         let mut sectors = vec![filler; DIRECTORY_SECTORS_MAX - 1];
         sectors.push(&["Workbook"]);
-        assert_eq!(kind_of(&compound(9, &sectors)), Kind::OldOffice, "the last sector that is read");
+        assert_eq!(kind_of(&compound(9, &sectors)), Kind::Xls, "the last sector that is read");
         sectors.insert(0, filler);
         assert_eq!(kind_of(&compound(9, &sectors)), Kind::Other, "one beyond it");
     }
@@ -187,7 +229,7 @@ pub(crate) mod tests {
             let mut file = compound(9, &[filler, &["Workbook"]]);
             let link: &mut [u8] = &mut file[512 + 4..][..4];
             link.copy_from_slice(&u32::to_le_bytes(next));
-            assert_eq!(kind_of(&file), if next == 2 { Kind::OldOffice } else { Kind::Other }, "{next:#x}");
+            assert_eq!(kind_of(&file), if next == 2 { Kind::Xls } else { Kind::Other }, "{next:#x}");
         }
     }
 
@@ -220,7 +262,7 @@ pub(crate) mod tests {
                 file[at] = byte;
             }
             header.into_iter().filter(|(at, _)| *at > 31).for_each(|(at, byte)| file[at] = byte);
-            prop_assert!(matches!(kind_of(&file), Kind::OldOffice | Kind::Other | Kind::Msg));
+            prop_assert!(matches!(kind_of(&file), Kind::OldOffice | Kind::Doc | Kind::Xls | Kind::Ppt | Kind::Other | Kind::Msg));
         }
     }
 }

@@ -165,7 +165,7 @@ fn compound_of(names: &[&str]) -> Vec<u8> {
 #[test]
 fn compound_files_are_known_by_their_streams() {
     assert_eq!(kind_of(&compound_of(&["Root Entry", "__nameid_version1.0", "__properties_version1.0"])), Kind::Msg);
-    assert_eq!(kind_of(&compound_of(&["Root Entry", "1Table", "WordDocument"])), Kind::OldOffice);
+    assert_eq!(kind_of(&compound_of(&["Root Entry", "1Table", "WordDocument"])), Kind::Doc);
     assert_eq!(kind_of(&compound_of(&["Root Entry", "EncryptionInfo", "EncryptedPackage"])), Kind::OldOffice);
     assert_eq!(kind_of(&compound_of(&["Root Entry", "Catalog"])), Kind::Other);
     assert_eq!(kind_of(&compound_of(&[])[..300]), Kind::Other, "cut short");

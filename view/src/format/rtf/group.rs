@@ -83,7 +83,7 @@ pub(super) fn role(word: &[u8]) -> Option<Role> {
 }
 
 /// The encoding of a code page.
-pub(super) fn encoding_of_page(page: i32) -> Option<&'static encoding_rs::Encoding> {
+pub(in crate::format) fn encoding_of_page(page: i32) -> Option<&'static encoding_rs::Encoding> {
     Some(match page {
         437 | 850 | 1252 => encoding_rs::WINDOWS_1252,
         866 => encoding_rs::IBM866,

@@ -29,16 +29,16 @@ fn sheets_are_read_in_their_order_row_by_row() {
         ("xl/worksheets/_rels/second.xml.rels", relations),
         ("xl/comments1.xml", comments),
     ]);
-    let wanted = "Zahlen & mehr\n1.50 TRUE result #N/A\nnote\nText\none zero\nin line";
+    let wanted = "Zahlen & mehr\n1.5 TRUE result #N/A\nnote\nText\none zero\nin line";
     assert_eq!(text_of(Kind::Xlsx, &document).as_deref(), Ok(wanted));
 }
 
 #[test]
-fn binary_workbooks_are_not_supported() {
+fn a_binary_workbook_that_is_cut_is_damaged() {
     let relations =
         b"<Relationships><Relationship Id='a' Type='x/officeDocument' Target='xl/workbook.bin'/></Relationships>";
     let document = zip_of(&[TYPES, ("_rels/.rels", relations), ("xl/workbook.bin", b"\x83\x01")]);
-    assert_eq!(text_of(Kind::Xlsx, &document), Err(Reason::Unsupported));
+    assert_eq!(text_of(Kind::Xlsx, &document), Err(Reason::Damaged));
 }
 
 /// A workbook of one sheet with these rows, and these shared texts.
@@ -95,4 +95,41 @@ fn a_workbook_without_its_parts_is_damaged_and_one_without_a_sheet_has_its_name_
         ("xl/worksheets/first.xml", cut),
     ]);
     assert_eq!(text_of(Kind::Xlsx, &book), Err(Reason::Damaged));
+}
+
+#[test]
+fn codes_of_a_header_are_no_words() {
+    let cases = [
+        ("&L&\"Arial,Bold\"&12Secret&CPage &P of &N&R&D", "\nSecret\nPage  of \n"),
+        ("A && B", "A & B"),
+        ("&K00FF00green", "green"),
+        ("plain", "plain"),
+        ("&", "&"),
+    ];
+    for (text, wanted) in cases {
+        assert_eq!(super::header_text(text), wanted, "{text}");
+    }
+}
+
+#[test]
+fn numbers_have_the_digits_that_are_shown() {
+    let cases = [
+        ("0.10000000000000001", "0.1"),
+        ("1E-3", "0.001"),
+        ("2.343434343E9", "2343434343"),
+        ("45000", "45000"),
+        ("x", "x"),
+    ];
+    for (stored, wanted) in cases {
+        let text = text_of(Kind::Xlsx, &book(&format!("<row><c><v>{stored}</v></c></row>"), ""));
+        assert_eq!(text.as_deref(), Ok(format!("S\n{wanted}").as_str()), "{stored}");
+    }
+    let text = text_of(Kind::Xlsx, &book("<row><c t='str'><v>1.50</v></c></row>", ""));
+    assert_eq!(text.as_deref(), Ok("S\n1.50"));
+}
+
+#[test]
+fn headers_and_footers_of_pages_are_read() {
+    let sheet = "<row><c><v>1</v></c></row><headerFooter><oddHeader>&amp;L&amp;\"Arial\"Secret&amp;RPage &amp;P</oddHeader></headerFooter>";
+    assert_eq!(text_of(Kind::Xlsx, &book(sheet, "")).as_deref(), Ok("S\n1\nSecret\nPage"));
 }

@@ -1,0 +1,151 @@
+//! Compound files (OLE): storages and streams, in which Office wrote before 2007 and Outlook still does.
+
+use std::io::{self, Cursor, Read as _, SeekFrom, Write as _};
+
+use cfb::CompoundFile;
+
+use crate::outcome::Reason;
+use crate::source::Source;
+use crate::stop::broken;
+
+/// Size of a file at most: it is in memory at once.
+const FILE_BYTES_MAX: u64 = 256 << 20;
+
+/// Depth of storages that are taken out with another, at most.
+const DEPTH_MAX: usize = 32;
+
+/// A compound file.
+pub(super) struct Compound {
+    file: CompoundFile<Cursor<Vec<u8>>>,
+}
+
+impl Compound {
+    /// Opens a file.
+    pub(super) fn open(source: &mut dyn Source) -> Result<Compound, Reason> {
+        CompoundFile::open(Cursor::new(bytes(source)?)).map(|file| Compound { file }).map_err(reason)
+    }
+
+    /// The bytes of a stream; `None` if there is none of this name. A stream that is cut gives what is there of it.
+    pub(super) fn stream(&mut self, path: &str) -> Result<Option<Vec<u8>>, Reason> {
+        if !self.file.is_stream(path) {
+            return Ok(None);
+        }
+        let mut bytes = Vec::new();
+        let mut stream = self.file.open_stream(path).map_err(reason)?.take(FILE_BYTES_MAX);
+        match stream.read_to_end(&mut bytes) {
+            Err(error) if bytes.is_empty() => Err(reason(error)),
+            _ => Ok(Some(bytes)),
+        }
+    }
+
+    pub(super) fn is_storage(&self, path: &str) -> bool {
+        self.file.is_storage(path)
+    }
+
+    /// A storage as a file of its own. The bytes of each stream may be changed on their way.
+    pub(super) fn extract(&mut self, storage: &str, change: &dyn Fn(&str, &mut Vec<u8>)) -> Result<Vec<u8>, Reason> {
+        let mut file = CompoundFile::create(Cursor::new(Vec::new())).map_err(reason)?;
+        let mut waiting = vec![(String::new(), DEPTH_MAX)];
+        while let Some((folder, depth)) = waiting.pop() {
+            for entry in self.entries(&format!("{storage}{folder}")) {
+                let path = format!("{folder}/{}", entry.name);
+                if !entry.is_storage {
+                    let mut bytes = self.stream(&format!("{storage}{path}"))?.unwrap_or_default();
+                    change(&entry.name, &mut bytes);
+                    file.create_stream(&path).and_then(|mut stream| stream.write_all(&bytes)).map_err(reason)?;
+                } else if depth > 0 {
+                    file.create_storage(&path).map_err(reason)?;
+                    waiting.push((path, depth - 1));
+                }
+            }
+        }
+        Ok(file.into_inner().into_inner())
+    }
+
+    /// The paths of what is in a storage, in the order of their names.
+    pub(super) fn entries(&self, storage: &str) -> Vec<Entry> {
+        let entries = self.file.read_storage(storage).into_iter().flatten();
+        let entry = |entry: cfb::Entry| Entry { name: entry.name().to_owned(), is_storage: entry.is_storage() };
+        entries.map(entry).collect()
+    }
+}
+
+/// A stream or a storage.
+#[derive(Debug, PartialEq)]
+pub(super) struct Entry {
+    pub(super) name: String,
+    pub(super) is_storage: bool,
+}
+
+/// All bytes of a document.
+pub(super) fn bytes(source: &mut dyn Source) -> Result<Vec<u8>, Reason> {
+    if source.length_bytes() > FILE_BYTES_MAX {
+        return Err(Reason::TooLarge);
+    }
+    source.seek(SeekFrom::Start(0)).map_err(broken)?;
+    let mut bytes = Vec::new();
+    source.take(FILE_BYTES_MAX).read_to_end(&mut bytes).map_err(broken)?;
+    Ok(bytes)
+}
+
+fn reason(_: io::Error) -> Reason {
+    Reason::Damaged
+}
+
+/// Numbers in the order of bytes of these files.
+pub(super) fn u16_at(bytes: &[u8], at: usize) -> Option<u16> {
+    bytes.get(at..at.checked_add(2)?)?.try_into().ok().map(u16::from_le_bytes)
+}
+
+pub(super) fn u32_at(bytes: &[u8], at: usize) -> Option<u32> {
+    bytes.get(at..at.checked_add(4)?)?.try_into().ok().map(u32::from_le_bytes)
+}
+
+/// The same as a place or a length.
+pub(super) fn place_at(bytes: &[u8], at: usize) -> Option<usize> {
+    u32_at(bytes, at).and_then(|number| usize::try_from(number).ok())
+}
+
+/// Text of two bytes for each unit.
+pub(super) fn wide_text(bytes: &[u8]) -> String {
+    encoding_rs::UTF_16LE.decode_without_bom_handling(bytes).0.into_owned()
+}
+
+/// A compound file with these streams, whose names may have storages before them.
+#[cfg(test)]
+pub(super) fn compound_of(streams: &[(&str, &[u8])]) -> Vec<u8> {
+    let mut file = CompoundFile::create(Cursor::new(Vec::new())).unwrap();
+    for (path, bytes) in streams {
+        if let Some((storage, _)) = path.rsplit_once('/') {
+            file.create_storage_all(storage).unwrap();
+        }
+        file.create_stream(path).unwrap().write_all(bytes).unwrap();
+    }
+    file.into_inner().into_inner()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn streams_are_found_by_their_paths() {
+        let file = compound_of(&[("a/b", b"inside"), ("c", b"outside")]);
+        let mut compound = Compound::open(&mut Cursor::new(&*file)).unwrap();
+        assert_eq!(compound.stream("/a/b"), Ok(Some(b"inside".to_vec())));
+        assert_eq!((compound.stream("/a"), compound.stream("/d")), (Ok(None), Ok(None)));
+        let entry = |name: &str, is_storage| Entry { name: name.to_owned(), is_storage };
+        assert_eq!(compound.entries("/"), [entry("a", true), entry("c", false)]);
+        assert_eq!(compound.entries("/nowhere"), []);
+    }
+
+    #[test]
+    fn what_is_cut_is_damaged_and_numbers_end_with_their_bytes() {
+        let file = compound_of(&[("c", &[7; 5000])]);
+        for length in (0..file.len()).step_by(97) {
+            let _ = Compound::open(&mut Cursor::new(&file[..length])).and_then(|mut file| file.stream("c"));
+        }
+        assert_eq!(Compound::open(&mut Cursor::new(&file[..100])).err(), Some(Reason::Damaged));
+        assert_eq!((u16_at(&[1, 2], 0), u16_at(&[1], 0), u32_at(&[0; 4], usize::MAX)), (Some(0x201), None, None));
+    }
+}

@@ -1,0 +1,175 @@
+//! Word documents of 1997 to 2003: the body, notes, headers, comments and boxes.
+//!
+//! The text is in pieces, which a table puts in order ([MS-DOC] 2.4.1). Deleted and hidden text, and the instructions of
+//! fields, are left out, as of the documents that newer programs write.
+
+mod characters;
+
+use self::characters::Hidden;
+use crate::format::compound::{Compound, place_at, u16_at, u32_at, wide_text};
+use crate::outcome::Reason;
+use crate::source::Source;
+use crate::text::Text;
+
+/// The stream of a document.
+const DOCUMENT: &str = "/WordDocument";
+/// The first number of a document, and the first version that is written in pieces as described.
+const IDENTIFIER: u16 = 0xA5EC;
+const VERSION_MIN: u16 = 0x00C1;
+/// Places in the header of a document.
+const VERSION_AT: usize = 2;
+const FLAGS_AT: usize = 10;
+const LENGTHS_AT: usize = 76;
+const PIECES_AT: usize = 0x01A2;
+const CHARACTER_PAGES_AT: usize = 0x00FA;
+/// Flags.
+const IS_ENCRYPTED: u16 = 0x0100;
+const USES_TABLE_1: u16 = 0x0200;
+/// A piece has one byte for each character.
+const IS_NARROW: u32 = 0x4000_0000;
+/// Stories of a document in the order in which they are stored: the body, footnotes, headers, macros, comments, endnotes,
+/// boxes, boxes in headers.
+const STORIES: usize = 8;
+/// The order in which they are read; macros are no text.
+const ORDER: [usize; 7] = [0, 6, 1, 5, 2, 7, 4];
+
+/// Reads a document.
+pub(super) fn extract(source: &mut dyn Source, text: &mut dyn Text) -> Result<(), Reason> {
+    let mut file = Compound::open(source)?;
+    let document = file.stream(DOCUMENT)?.ok_or(Reason::Damaged)?;
+    let number = |at| u16_at(&document, at).ok_or(Reason::Damaged);
+    if number(0)? != IDENTIFIER || number(VERSION_AT)? < VERSION_MIN {
+        return Err(Reason::Unsupported);
+    }
+    let flags = number(FLAGS_AT)?;
+    if flags & IS_ENCRYPTED != 0 {
+        return Err(Reason::Encrypted);
+    }
+    let table = if flags & USES_TABLE_1 != 0 { "/1Table" } else { "/0Table" };
+    let table = file.stream(table)?.ok_or(Reason::Damaged)?;
+    let pieces = part(&document, &table, PIECES_AT).and_then(pieces).ok_or(Reason::Damaged)?;
+    let hidden = part(&document, &table, CHARACTER_PAGES_AT).map(|pages| Hidden::read(&document, pages));
+    let document = Document { bytes: &document, pieces, hidden: hidden.unwrap_or_default() };
+    let mut starts = [0; STORIES + 1];
+    for story in 0..STORIES {
+        let length = place_at(document.bytes, LENGTHS_AT + 4 * story).ok_or(Reason::Damaged)?;
+        starts[story + 1] = usize::saturating_add(starts[story], length);
+    }
+    let mut is_complete = true;
+    for story in ORDER {
+        is_complete &= document.story(starts[story], starts[story + 1], text)?;
+    }
+    if is_complete { Ok(()) } else { Err(Reason::Damaged) }
+}
+
+/// A part of the table stream: its place and length are in the header of the document.
+fn part<'t>(document: &[u8], table: &'t [u8], at: usize) -> Option<&'t [u8]> {
+    let (start, length) = (place_at(document, at)?, place_at(document, at + 4)?);
+    table.get(start..start.checked_add(length)?).filter(|part| !part.is_empty())
+}
+
+/// Characters that stand together in the file.
+#[derive(Debug, PartialEq)]
+struct Piece {
+    /// The number of its first character in the text, and of the first behind it.
+    start: usize,
+    end: usize,
+    /// Its place in the document.
+    at: usize,
+    is_narrow: bool,
+}
+
+impl Piece {
+    fn character_bytes(&self) -> usize {
+        if self.is_narrow { 1 } else { 2 }
+    }
+}
+
+/// The table of pieces, which comes behind changes that a program has not merged yet.
+fn pieces(mut table: &[u8]) -> Option<Vec<Piece>> {
+    while let [1, rest @ ..] = table {
+        table = rest.get(2 + usize::from(u16_at(rest, 0)?)..)?;
+    }
+    let [2, table @ ..] = table else { return None };
+    let table = table.get(4..)?;
+    let count = table.len().checked_sub(4)? / 12;
+    let piece = |number: usize| {
+        let (start, end) = (place_at(table, 4 * number)?, place_at(table, 4 * number + 4)?);
+        let at = u32_at(table, 4 * (count + 1) + 8 * number + 2)?;
+        let is_narrow = at & IS_NARROW != 0;
+        let place = usize::try_from(at & !IS_NARROW).ok()?;
+        Some(Piece { start, end, at: if is_narrow { place / 2 } else { place }, is_narrow })
+    };
+    (0..count).map(piece).collect()
+}
+
+struct Document<'d> {
+    bytes: &'d [u8],
+    pieces: Vec<Piece>,
+    hidden: Hidden,
+}
+
+impl Document<'_> {
+    /// Reads the characters from one to another. False if some of them are not in the file.
+    fn story(&self, start: usize, end: usize, text: &mut dyn Text) -> Result<bool, Reason> {
+        let (mut fields, mut is_complete) = (Fields::default(), true);
+        for piece in self.pieces.iter().filter(|piece| piece.start < end && piece.end > start) {
+            let width = piece.character_bytes();
+            let (first, last) = (piece.start.max(start), piece.end.min(end));
+            let from = piece.at.saturating_add((first - piece.start).saturating_mul(width));
+            let to = from.saturating_add((last - first).saturating_mul(width));
+            is_complete &= to <= self.bytes.len();
+            let to = to.min(self.bytes.len());
+            for shown in self.hidden.shown_between(from.min(to), to) {
+                let bytes = self.bytes.get(shown).unwrap_or_default();
+                let part = match piece.is_narrow {
+                    true => encoding_rs::WINDOWS_1252.decode_without_bom_handling(bytes).0.into_owned(),
+                    false => wide_text(bytes),
+                };
+                fields.give(&part, text)?;
+            }
+        }
+        text.end_paragraph()?;
+        Ok(is_complete)
+    }
+}
+
+/// The fields that are open: the instructions of a field are left out, its result is read.
+#[derive(Default)]
+struct Fields {
+    /// For each, if its result has begun.
+    open: Vec<bool>,
+}
+
+impl Fields {
+    fn give(&mut self, part: &str, text: &mut dyn Text) -> Result<(), Reason> {
+        let is_special = |letter: char| letter < ' ';
+        let mut rest = part;
+        while let Some(at) = rest.find(is_special) {
+            let (before, special) = rest.split_at(at);
+            self.push(before, text)?;
+            match special.as_bytes().first() {
+                Some(0x13) => self.open.push(false),
+                Some(0x14) => self.open.iter_mut().next_back().into_iter().for_each(|open| *open = true),
+                Some(0x15) => drop(self.open.pop()),
+                Some(0x07 | 0x0C | 0x0D) if self.is_shown() => text.end_paragraph()?,
+                Some(0x09 | 0x0A | 0x0B | 0x0E) => self.push(" ", text)?,
+                Some(0x1E) => self.push("-", text)?,
+                _ => {}
+            }
+            rest = special.get(1..).unwrap_or_default();
+        }
+        self.push(rest, text)
+    }
+
+    fn is_shown(&self) -> bool {
+        self.open.iter().all(|has_result| *has_result)
+    }
+
+    fn push(&self, part: &str, text: &mut dyn Text) -> Result<(), Reason> {
+        if self.is_shown() && !part.is_empty() { text.push(part) } else { Ok(()) }
+    }
+}
+
+#[cfg(test)]
+mod tests;
