@@ -23,6 +23,7 @@ mod ppt;
 mod pptx;
 mod rtf;
 mod tiff;
+mod tnef;
 mod xls;
 mod xlsx;
 mod xml;
@@ -58,6 +59,7 @@ pub fn extract(kind: Kind, source: &mut dyn Source, text: &mut dyn Text) -> Resu
         Kind::Rtf => rtf::extract(source, text),
         Kind::Mail => mail::extract(source, text),
         Kind::Msg => msg::extract(source, text),
+        Kind::Tnef => tnef::extract(source, text),
         // A mailbox has no text besides that of its messages.
         Kind::Mbox => Ok(()),
         Kind::Tiff | Kind::Jpeg | Kind::Png => picture::extract(kind, source, text),
@@ -79,6 +81,7 @@ pub fn members(kind: Kind, source: &mut dyn Source, each: &mut VisitEmbedded<'_>
     match kind {
         Kind::Mail => mail::members(source, each),
         Kind::Msg => msg::members(source, each),
+        Kind::Tnef => tnef::members(source, each),
         Kind::Mbox => mbox::members(source, each),
         Kind::Pdf => pdf::members(source, each),
         Kind::Docx | Kind::Xlsx | Kind::Pptx => embedded::members(source, each),

@@ -15,7 +15,7 @@ use crate::outcome::Reason;
 use crate::text::Text;
 
 /// Properties.
-const SUBJECT: u16 = 0x0037;
+pub(super) const SUBJECT: u16 = 0x0037;
 const SENT_BY: u16 = 0x0042;
 const SENT_BY_ADDRESS: u16 = 0x0065;
 const HEADER: u16 = 0x007D;
@@ -24,7 +24,7 @@ const SENDER: u16 = 0x0C1A;
 const SENDER_ADDRESS: u16 = 0x0C1F;
 const TO: u16 = 0x0E04;
 const CC: u16 = 0x0E03;
-const BODY: u16 = 0x1000;
+pub(super) const BODY: u16 = 0x1000;
 const BODY_RTF: u16 = 0x1009;
 const BODY_HTML: u16 = 0x1013;
 const MESSAGE_ID: u16 = 0x1035;
