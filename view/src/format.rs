@@ -21,6 +21,7 @@ mod picture;
 mod plain;
 mod ppt;
 mod pptx;
+mod pst;
 mod rtf;
 mod tiff;
 mod tnef;
@@ -60,8 +61,8 @@ pub fn extract(kind: Kind, source: &mut dyn Source, text: &mut dyn Text) -> Resu
         Kind::Mail => mail::extract(source, text),
         Kind::Msg => msg::extract(source, text),
         Kind::Tnef => tnef::extract(source, text),
-        // A mailbox has no text besides that of its messages.
-        Kind::Mbox => Ok(()),
+        // They have no text besides that of their messages.
+        Kind::Mbox | Kind::OutlookStore => Ok(()),
         Kind::Tiff | Kind::Jpeg | Kind::Png => picture::extract(kind, source, text),
         Kind::OldOffice => Err(old_office::reason(source)),
         Kind::EncryptedFile => Err(Reason::Encrypted),
@@ -82,6 +83,7 @@ pub fn members(kind: Kind, source: &mut dyn Source, each: &mut VisitEmbedded<'_>
         Kind::Mail => mail::members(source, each),
         Kind::Msg => msg::members(source, each),
         Kind::Tnef => tnef::members(source, each),
+        Kind::OutlookStore => pst::members(source, each),
         Kind::Mbox => mbox::members(source, each),
         Kind::Pdf => pdf::members(source, each),
         Kind::Docx | Kind::Xlsx | Kind::Pptx => embedded::members(source, each),

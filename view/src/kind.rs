@@ -51,6 +51,8 @@ pub enum Kind {
     Ppt = 15,
     /// A message as Exchange wraps it for mail (`winmail.dat`).
     Tnef = 16,
+    /// A store of messages of Outlook or Outlook Express (PST, OST, DBX).
+    OutlookStore = 17,
     /// A zip archive that is none of the above.
     Zip = 20,
     /// A tar archive.
@@ -73,8 +75,6 @@ pub enum Kind {
     Png = 32,
     /// A RAR archive.
     Rar = 40,
-    /// A store of Outlook or Outlook Express (PST, OST, DBX).
-    OutlookStore = 41,
     /// A section of OneNote.
     OneNote = 43,
     /// Help that was compiled (CHM).
@@ -161,9 +161,12 @@ impl Kind {
     /// True for office files, PDF, RTF and mail: a program has packed their words, so that their bytes do not tell what two
     /// of them have in common.
     pub fn is_office(self) -> bool {
-        use Kind::{Doc, Docx, Mail, Mbox, Msg, OldOffice, OpenDocument, Pdf, Ppt, Pptx, Rtf, Tnef, Xls, Xlsx};
+        use Kind::{
+            Doc, Docx, Mail, Mbox, Msg, OldOffice, OpenDocument, OutlookStore, Pdf, Ppt, Pptx, Rtf, Tnef, Xls, Xlsx,
+        };
         let is_old = matches!(self, Doc | Xls | Ppt | OldOffice);
-        is_old || matches!(self, Docx | Xlsx | Pptx | OpenDocument | Pdf | Rtf | Mail | Mbox | Msg | Tnef)
+        is_old
+            || matches!(self, Docx | Xlsx | Pptx | OpenDocument | Pdf | Rtf | Mail | Mbox | Msg | Tnef | OutlookStore)
     }
 
     /// True for containers and documents that are known and not opened: what is in them is not compared.

@@ -3,6 +3,8 @@
 #[cfg(unix)]
 use std::fs::File;
 use std::io::{self, Cursor, Read, Seek, SeekFrom};
+#[cfg(unix)]
+use std::rc::Rc;
 
 /// Bytes at the beginning of a document that decide its kind.
 pub(crate) const HEAD_BYTES: usize = 16 << 10;
@@ -11,7 +13,24 @@ pub(crate) const HEAD_BYTES: usize = 16 << 10;
 pub trait Source: Read + Seek {
     /// Number of bytes.
     fn length_bytes(&self) -> u64;
+
+    /// The same bytes for a reader that keeps its source: of a file the file, of anything else a copy in memory.
+    ///
+    /// # Errors
+    /// If the bytes cannot be read, or are too many for a copy.
+    fn share(&mut self) -> io::Result<Box<dyn Source>> {
+        if self.length_bytes() > COPY_BYTES_MAX {
+            return Err(io::ErrorKind::FileTooLarge.into());
+        }
+        self.seek(SeekFrom::Start(0))?;
+        let mut copy = Vec::new();
+        self.read_to_end(&mut copy)?;
+        Ok(Box::new(Cursor::new(copy)))
+    }
 }
+
+/// Size of a source at most of which a copy is made.
+const COPY_BYTES_MAX: u64 = 256 << 20;
 
 impl Source for Cursor<&[u8]> {
     fn length_bytes(&self) -> u64 {
@@ -33,7 +52,7 @@ const BUFFER_BYTES: usize = 64 * 1024;
 #[cfg(unix)]
 #[derive(Debug)]
 pub(crate) struct FileSource {
-    file: File,
+    file: Rc<File>,
     length_bytes: u64,
     at: u64,
     /// The bytes read last, and their place.
@@ -46,7 +65,7 @@ impl FileSource {
     /// A file as long as it is now.
     pub(crate) fn new(file: File) -> io::Result<FileSource> {
         let length_bytes = u64::try_from(rustix::fs::fstat(&file)?.st_size).unwrap_or(0);
-        Ok(FileSource { file, length_bytes, at: 0, buffer: Vec::new(), buffer_at: 0 })
+        Ok(FileSource { file: Rc::new(file), length_bytes, at: 0, buffer: Vec::new(), buffer_at: 0 })
     }
 
     /// Reads at the present place, at most the size of the buffer.
@@ -54,7 +73,7 @@ impl FileSource {
         let left = usize::try_from(self.length_bytes.saturating_sub(self.at)).unwrap_or(usize::MAX);
         self.buffer.resize(left.min(BUFFER_BYTES), 0);
         let read = loop {
-            match std::os::unix::fs::FileExt::read_at(&self.file, &mut self.buffer, self.at) {
+            match std::os::unix::fs::FileExt::read_at(&*self.file, &mut self.buffer, self.at) {
                 Err(error) if error.kind() == io::ErrorKind::Interrupted => {}
                 other => break other,
             }
@@ -101,6 +120,11 @@ impl Seek for FileSource {
 impl Source for FileSource {
     fn length_bytes(&self) -> u64 {
         self.length_bytes
+    }
+
+    fn share(&mut self) -> io::Result<Box<dyn Source>> {
+        let file = Rc::clone(&self.file);
+        Ok(Box::new(FileSource { file, length_bytes: self.length_bytes, at: 0, buffer: Vec::new(), buffer_at: 0 }))
     }
 }
 

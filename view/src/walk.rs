@@ -135,8 +135,8 @@ impl Walker<'_> {
         let mut pages = Pages::default();
         let read = match kind {
             Kind::Other => Ok(Outcome::NoText),
-            // A mailbox has no text besides that of its messages.
-            Kind::Mbox => Ok(Outcome::Container),
+            // They have no text besides that of their messages.
+            Kind::Mbox | Kind::OutlookStore => Ok(Outcome::Container),
             _ => self.text(kind, source, &mut pages).map(|()| outcome_of(kind, pages)),
         };
         let read = self.with_limits(read.and_then(|outcome| visited.map(|()| outcome)), document);

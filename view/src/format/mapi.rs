@@ -62,34 +62,36 @@ pub(super) enum Value {
 pub(super) struct Properties(HashMap<u16, Value>);
 
 impl Properties {
+    /// The properties that are used.
+    pub(super) const USED: [u16; 23] = [
+        SUBJECT,
+        SENT_BY,
+        SENT_BY_ADDRESS,
+        HEADER,
+        RECIPIENT_KIND,
+        SENDER,
+        SENDER_ADDRESS,
+        TO,
+        CC,
+        BODY,
+        BODY_RTF,
+        BODY_HTML,
+        MESSAGE_ID,
+        DISPLAY_NAME,
+        ADDRESS,
+        ATTACHED,
+        SHORT_FILE_NAME,
+        FILE_NAME,
+        SMTP_ADDRESS,
+        INTERNET_CODE_PAGE,
+        CODE_PAGE,
+        SENDER_SMTP_ADDRESS,
+        SENT_BY_SMTP_ADDRESS,
+    ];
+
     /// True for the properties that are used.
     pub(super) fn is_used(id: u16) -> bool {
-        const ALL: [u16; 23] = [
-            SUBJECT,
-            SENT_BY,
-            SENT_BY_ADDRESS,
-            HEADER,
-            RECIPIENT_KIND,
-            SENDER,
-            SENDER_ADDRESS,
-            TO,
-            CC,
-            BODY,
-            BODY_RTF,
-            BODY_HTML,
-            MESSAGE_ID,
-            DISPLAY_NAME,
-            ADDRESS,
-            ATTACHED,
-            SHORT_FILE_NAME,
-            FILE_NAME,
-            SMTP_ADDRESS,
-            INTERNET_CODE_PAGE,
-            CODE_PAGE,
-            SENDER_SMTP_ADDRESS,
-            SENT_BY_SMTP_ADDRESS,
-        ];
-        ALL.contains(&id)
+        Properties::USED.contains(&id)
     }
 
     /// Sets a property to a value of text or bytes of a type.

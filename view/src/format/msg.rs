@@ -1,6 +1,8 @@
 //! Messages as Outlook saves them ([MS-OXMSG]): a compound file with a stream for each property.
 
-use std::io::Cursor;
+use std::io::{self, Cursor, Write as _};
+
+use cfb::CompoundFile;
 
 use crate::format::compound::{Compound, u16_at, u32_at};
 use crate::format::embedding::VisitEmbedded;
@@ -92,6 +94,64 @@ fn properties(file: &mut Compound, storage: &str, header_bytes: usize) -> Result
         }
     }
     Ok(properties)
+}
+
+/// Writes a message as Outlook saves it, as far as it is read.
+pub(super) struct MessageWriter(CompoundFile<Cursor<Vec<u8>>>);
+
+impl MessageWriter {
+    pub(super) fn new() -> io::Result<MessageWriter> {
+        CompoundFile::create(Cursor::new(Vec::new())).map(MessageWriter)
+    }
+
+    /// Writes a value of text or bytes.
+    pub(super) fn value(&mut self, storage: &str, id: u16, of_type: u16, bytes: &[u8]) -> io::Result<()> {
+        self.stream(&format!("{storage}/{PROPERTY}{id:04X}{of_type:04X}"), bytes)
+    }
+
+    /// Writes all numbers of a message, which is the whole or attached to another, of a recipient or of an attachment.
+    pub(super) fn numbers(&mut self, storage: &str, numbers: &[(u16, u32)]) -> io::Result<()> {
+        let header_bytes = match storage {
+            "" => HEADER_BYTES,
+            _ if storage.ends_with(ATTACHED_MESSAGE) => INNER_HEADER_BYTES,
+            _ => SMALL_HEADER_BYTES,
+        };
+        let mut bytes = vec![0; header_bytes];
+        for (id, number) in numbers {
+            bytes.extend(
+                [&NUMBER.to_le_bytes()[..], &id.to_le_bytes(), &[0; 4], &number.to_le_bytes(), &[0; 4]].concat(),
+            );
+        }
+        self.stream(&format!("{storage}/{NUMBERS}"), &bytes)
+    }
+
+    /// Begins a recipient of a message, and returns its storage.
+    pub(super) fn recipient(&mut self, message: &str, number: usize) -> io::Result<String> {
+        self.storage(format!("{message}/{RECIPIENT}#{number:08X}"))
+    }
+
+    /// Begins an attachment of a message, and returns its storage.
+    pub(super) fn attachment(&mut self, message: &str, number: usize) -> io::Result<String> {
+        self.storage(format!("{message}/{ATTACHMENT}#{number:08X}"))
+    }
+
+    /// Begins the message that an attachment is, and returns its storage.
+    pub(super) fn attached_message(&mut self, attachment: &str) -> io::Result<String> {
+        self.storage(format!("{attachment}/{ATTACHED_MESSAGE}"))
+    }
+
+    pub(super) fn finish(mut self) -> io::Result<Vec<u8>> {
+        self.0.flush()?;
+        Ok(self.0.into_inner().into_inner())
+    }
+
+    fn storage(&mut self, path: String) -> io::Result<String> {
+        self.0.create_storage(&path).map(|()| path)
+    }
+
+    fn stream(&mut self, path: &str, bytes: &[u8]) -> io::Result<()> {
+        self.0.create_stream(path)?.write_all(bytes)
+    }
 }
 
 #[cfg(test)]
