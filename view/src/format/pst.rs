@@ -31,9 +31,8 @@ pub(super) fn members(source: &mut dyn Source, each: &mut VisitEmbedded<'_>) -> 
         let open = |id: &EntryId| {
             let message = UnicodeMessage::read(Rc::clone(&store), id, Some(&Properties::USED))?;
             let of = Rc::clone(&message);
-            let attachment: OpenAttachment = Box::new(move |node| {
-                Ok(UnicodeAttachment::read(Rc::clone(&of), node, Some(&Properties::USED))? as Rc<dyn Attachment>)
-            });
+            let attachment: OpenAttachment =
+                Box::new(move |node| Ok(UnicodeAttachment::read(Rc::clone(&of), node, None)? as Rc<dyn Attachment>));
             Ok(OpenMessage { message, attachment })
         };
         let store: Rc<dyn Store> = Rc::clone(&store) as _;
@@ -44,9 +43,8 @@ pub(super) fn members(source: &mut dyn Source, each: &mut VisitEmbedded<'_>) -> 
     let open = |id: &EntryId| {
         let message = AnsiMessage::read(Rc::clone(&store), id, Some(&Properties::USED))?;
         let of = Rc::clone(&message);
-        let attachment: OpenAttachment = Box::new(move |node| {
-            Ok(AnsiAttachment::read(Rc::clone(&of), node, Some(&Properties::USED))? as Rc<dyn Attachment>)
-        });
+        let attachment: OpenAttachment =
+            Box::new(move |node| Ok(AnsiAttachment::read(Rc::clone(&of), node, None)? as Rc<dyn Attachment>));
         Ok(OpenMessage { message, attachment })
     };
     let store: Rc<dyn Store> = Rc::clone(&store) as _;
@@ -79,7 +77,10 @@ impl Visitor<'_, '_> {
     fn folder(&mut self, folder: &dyn Folder, path: &str, depth: usize) -> Result<(), Reason> {
         for id in self.entries(folder.contents_table()) {
             match (self.open)(&id).and_then(|open| Ok((name_of(&open.message), saved(&open)?))) {
-                Ok((name, saved)) => (self.each)(&format!("{path}{name}.msg"), &mut Cursor::new(saved))?,
+                Ok((name, saved)) => {
+                    self.is_complete &= saved.is_complete;
+                    (self.each)(&format!("{path}{name}.msg"), &mut Cursor::new(saved.file))?;
+                }
                 Err(_) => self.is_complete = false,
             }
         }
@@ -132,22 +133,28 @@ fn text(value: &PropertyValue) -> Option<String> {
     }
 }
 
-/// A message as Outlook saves it.
-fn saved(open: &OpenMessage) -> io::Result<Vec<u8>> {
-    let mut writer = MessageWriter::new()?;
-    write(&open.message, Some(&open.attachment), "", &mut writer, INNER_DEPTH_MAX)?;
-    writer.finish()
+/// A message as Outlook saves it, which may lack attachments that cannot be read.
+struct SavedMessage {
+    file: Vec<u8>,
+    is_complete: bool,
 }
 
-/// Writes a message and what is in it. The attachments of one that is attached itself cannot be opened.
+fn saved(open: &OpenMessage) -> io::Result<SavedMessage> {
+    let mut writer = MessageWriter::new()?;
+    let is_complete = write(&open.message, Some(&open.attachment), "", &mut writer, INNER_DEPTH_MAX)?;
+    Ok(SavedMessage { file: writer.finish()?, is_complete })
+}
+
+/// Writes a message and what is in it. False if it lacks an attachment: those of a message that is attached itself cannot be
+/// opened.
 fn write(
     message: &Rc<dyn Message>,
     attachment: Option<&OpenAttachment>,
     storage: &str,
     writer: &mut MessageWriter,
     depth: usize,
-) -> io::Result<()> {
-    let mut numbers = Vec::new();
+) -> io::Result<bool> {
+    let (mut numbers, mut is_complete) = (Vec::new(), true);
     for (id, value) in message.properties().iter() {
         property(*id, value, storage, writer, &mut numbers)?;
     }
@@ -168,8 +175,10 @@ fn write(
     }
     let attachments = message.attachment_table().into_iter().flat_map(|table| table.rows_matrix());
     for (at, row) in attachments.enumerate() {
-        let open = attachment.ok_or(io::ErrorKind::Unsupported)?;
-        let attached = open(NodeId::from(u32::from(row.id())))?;
+        let Some(Ok(attached)) = attachment.map(|open| open(NodeId::from(u32::from(row.id())))) else {
+            is_complete = false;
+            continue;
+        };
         let storage = writer.attachment(storage, at)?;
         let mut numbers = Vec::new();
         for (id, value) in attached.properties().iter().filter(|(id, _)| **id != ATTACHED) {
@@ -180,12 +189,12 @@ fn write(
             Some(AttachmentData::Binary(bytes)) => writer.value(&storage, ATTACHED, BYTES, bytes.buffer())?,
             Some(AttachmentData::Message(inner)) if depth > 0 => {
                 let storage = writer.attached_message(&storage)?;
-                write(inner, None, &storage, writer, depth - 1)?;
+                is_complete &= write(inner, None, &storage, writer, depth - 1)?;
             }
-            _ => {}
+            _ => is_complete = false,
         }
     }
-    Ok(())
+    Ok(is_complete)
 }
 
 fn property(
