@@ -24,7 +24,23 @@ pub(super) fn kind(head: &[u8]) -> Option<Kind> {
         [b"h1", b"h2", b"div", b"p", b"table", b"a", b"font", b"script", b"style", b"center", b"link", b"base"];
     let more: [&[u8]; 4] = [b"<body", b"</body", b"</html", b"</head"];
     let begins = fragment.iter().any(|name| is_tag(first, name));
-    (begins && more.iter().any(|tag| contains_ignoring_case(head, tag))).then_some(Kind::Html)
+    let is_page = begins && more.iter().any(|tag| contains_ignoring_case(head, tag));
+    (is_page || is_fragment(first)).then_some(Kind::Html)
+}
+
+/// True for a part of a page, as programs write them: it begins with a block, as does all of it behind a blank line. In
+/// Markdown some of it is words, or code.
+fn is_fragment(text: &[u8]) -> bool {
+    let block: [&[u8]; 11] =
+        [b"h1", b"h2", b"h3", b"div", b"p", b"table", b"ul", b"ol", b"section", b"article", b"blockquote"];
+    let mut is_begin = true;
+    let is_marked = |line: &[u8]| {
+        let line = line.trim_ascii();
+        let is_right = line.is_empty() || !is_begin || line.starts_with(b"<");
+        is_begin = line.is_empty();
+        is_right && !line.starts_with(b"```")
+    };
+    block.iter().any(|name| is_tag(text, name)) && text.split(|&byte| byte == b'\n').all(is_marked)
 }
 
 /// The text after white space, declarations of XML, comments, and a declaration other than of HTML.

@@ -6,7 +6,7 @@ use crate::budget::reason;
 use crate::outcome::Reason;
 use crate::source::Source;
 
-use super::record::{Fields, Member, name, widen};
+use super::record::{Fields, Member, name as name_of, widen};
 
 const END_SIGNATURE: &[u8] = b"PK\x05\x06";
 const END_BYTES: usize = 22;
@@ -125,8 +125,9 @@ fn member(fields: &mut Fields<'_>, moved: u64) -> Option<Member> {
     fields.bytes(4)?;
     let attributes = fields.u32()?;
     let mut header_at = fields.u32()?.into();
-    let name = name(fields.bytes(name_length.into())?, flags);
+    let name = fields.bytes(name_length.into())?;
     let extra = fields.bytes(extra_length.into())?;
+    let name = name_of(name, flags, extra);
     fields.bytes(comment_length.into())?;
     widen(extra, &mut [&mut bytes, &mut compressed_bytes, &mut header_at])?;
     let mode = if matches!(system, UNIX | DARWIN) { attributes >> 16 } else { 0 };

@@ -44,7 +44,7 @@ fn header(source: &mut dyn Source, at: u64) -> io::Result<Option<(Member, u64)>>
     let Some((mut member, name_length, extra_length)) = fixed(&header, at) else { return Ok(None) };
     let rest = read_at(source, at + HEADER_BYTES, u64::from(name_length) + u64::from(extra_length))?;
     let (stated, extra) = rest.split_at(name_length.into());
-    member.name = name(stated, member.flags);
+    member.name = name(stated, member.flags, extra);
     let wide = widen(extra, &mut [&mut member.bytes, &mut member.compressed_bytes]);
     let content_at = at + HEADER_BYTES + rest.len() as u64;
     Ok(wide.map(|()| (member, content_at)))

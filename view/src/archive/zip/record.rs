@@ -1,4 +1,6 @@
-//! Records of a zip archive: numbers of fixed width, and names in one of two encodings.
+//! Records of a zip archive: numbers of fixed width, and names in one of several encodings.
+
+use crate::charset::Encoding;
 
 pub(super) const STORED: u16 = 0;
 pub(super) const DEFLATED: u16 = 8;
@@ -88,15 +90,40 @@ pub(super) fn widen(fields: &[u8], numbers: &mut [&mut u64]) -> Option<()> {
     Some(())
 }
 
-/// A name: in UTF-8 if it is flagged or valid as such, else in the code page of the first PCs.
-pub(super) fn name(bytes: &[u8], flags: u16) -> String {
-    let name = match str::from_utf8(bytes) {
+/// The kind of the extra field that has the name in UTF-8, and of the name for which it stands a checksum.
+const UNICODE_PATH: u16 = 0x7075;
+
+/// A name: the one in UTF-8 among the extra fields if that is for this name; in UTF-8 if it is flagged or valid as such; in
+/// the encoding that its bytes show if most of them are of other letters than Latin; else in the code page of the first PCs.
+pub(super) fn name(bytes: &[u8], flags: u16, extras: &[u8]) -> String {
+    let name = match str::from_utf8(unicode_path(bytes, extras).unwrap_or(bytes)) {
         Ok(name) => name.to_owned(),
         Err(_) if flags & UTF8 != 0 => String::from_utf8_lossy(bytes).into_owned(),
-        Err(_) => bytes.iter().map(|&byte| cp437(byte)).collect(),
+        Err(_) => other_letters(bytes).unwrap_or_else(|| bytes.iter().map(|&byte| cp437(byte)).collect()),
     };
     // Some programs on Windows write backslashes as separators.
     if name.contains('\\') && !name.contains('/') { name.replace('\\', "/") } else { name }
+}
+
+/// The name in UTF-8: behind a version and the checksum of the name that it stands for.
+fn unicode_path<'e>(bytes: &[u8], extras: &'e [u8]) -> Option<&'e [u8]> {
+    let mut field = Fields(extra(extras, UNICODE_PATH)?);
+    let version = *field.bytes(1)?.first()?;
+    (version == 1 && field.u32()? == crc32fast::hash(bytes)).then_some(field.0)
+}
+
+/// A name in the encoding that its bytes show. Names of a few letters show it only where most of them are not Latin.
+fn other_letters(bytes: &[u8]) -> Option<String> {
+    let stem = bytes.split(|&byte| byte == b'.').next().unwrap_or(bytes);
+    let others = stem.iter().filter(|byte| !byte.is_ascii()).count();
+    if 2 * others < stem.len() {
+        return None;
+    }
+    let encoding = Encoding::of_bytes(bytes);
+    let is_latin =
+        [encoding_rs::WINDOWS_1252, encoding_rs::WINDOWS_1250, encoding_rs::ISO_8859_2, encoding_rs::WINDOWS_1254];
+    let decoded = encoding.decode_without_bom_handling_and_without_replacement(bytes);
+    decoded.filter(|_| !is_latin.contains(&encoding)).map(std::borrow::Cow::into_owned)
 }
 
 fn cp437(byte: u8) -> char {
@@ -113,12 +140,27 @@ mod tests {
 
     #[test]
     fn names_are_read_in_their_encodings() {
-        assert_eq!(name("größe".as_bytes(), 0), "größe");
-        assert_eq!(name(b"gr\x94\xE1e.txt", 0), "größe.txt");
-        assert_eq!(name(b"\xFF", 0), "\u{A0}");
-        assert_eq!(name(b"gr\x94", UTF8), "gr\u{FFFD}");
-        assert_eq!(name(b"in\\x.txt", 0), "in/x.txt");
-        assert_eq!(name(b"in/a\\b", 0), "in/a\\b");
+        assert_eq!(name("größe".as_bytes(), 0, &[]), "größe");
+        assert_eq!(name(b"gr\x94\xE1e.txt", 0, &[]), "größe.txt");
+        assert_eq!(name(b"\xFF", 0, &[]), "\u{A0}");
+        assert_eq!(name(b"gr\x94", UTF8, &[]), "gr\u{FFFD}");
+        assert_eq!(name(b"in\\x.txt", 0, &[]), "in/x.txt");
+        assert_eq!(name(b"in/a\\b", 0, &[]), "in/a\\b");
+        let japanese = "表計算ソフト.txt";
+        assert_eq!(name(&encoding_rs::SHIFT_JIS.encode(japanese).0, 0, &[]), japanese);
+        let russian = "Отчёт.doc";
+        assert_eq!(name(&encoding_rs::IBM866.encode(russian).0, 0, &[]), russian);
+    }
+
+    #[test]
+    fn a_name_in_utf8_stands_for_the_name_that_it_was_made_for() {
+        let extras = |of: &[u8]| {
+            let name = "Größe.txt";
+            let length = u16::try_from(5 + name.len()).unwrap().to_le_bytes();
+            [&[0x75, 0x70][..], &length, &[1], &crc32fast::hash(of).to_le_bytes(), name.as_bytes()].concat()
+        };
+        assert_eq!(name(b"Gr??e.txt", 0, &extras(b"Gr??e.txt")), "Größe.txt");
+        assert_eq!(name(b"renamed.txt", 0, &extras(b"Gr??e.txt")), "renamed.txt");
     }
 
     #[test]
