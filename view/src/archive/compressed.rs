@@ -24,7 +24,7 @@ pub(crate) fn decoder<'r>(
     let stream = BufReader::with_capacity(BUFFER_BYTES, stream);
     let decoder: Box<dyn Read + 'r> = match kind {
         Kind::Gzip => Box::new(Gzip::new(stream)),
-        Kind::Xz => Box::new(XzReader::new_mem_limit(FillingReader(stream), true, budget.dictionary_kib_max())),
+        Kind::Xz => xz(stream, budget),
         Kind::Zstd => Box::new(Zstd::new(stream, budget)),
         Kind::Bzip2 => Box::new(bzip2::bufread::MultiBzDecoder::new(stream)),
         _ => return None,
@@ -75,6 +75,11 @@ impl<R: BufRead> Read for Gzip<R> {
             }
         }
     }
+}
+
+/// Reads a stream of xz.
+pub(super) fn xz<'s>(stream: impl Read + 's, budget: &Budget) -> Box<dyn Read + 's> {
+    Box::new(XzReader::new_mem_limit(FillingReader(stream), true, budget.dictionary_kib_max()))
 }
 
 /// Fills the buffer unless the stream ends: the decoder of xz takes less for the end.

@@ -4,15 +4,18 @@ use std::io::{self, BufReader, Read, SeekFrom};
 use std::rc::Rc;
 
 use flate2::bufread::DeflateDecoder;
+use lzma_rust2::LzmaReader;
 
 use super::directory::read_at;
 use super::record::{self, Fields, Member};
-use crate::archive::compressed::Zstd;
+use crate::archive::compressed::{Zstd, xz};
 use crate::archive::member::{MemberContent, VisitMember};
 use crate::budget::{Budget, Counted, Metered, fault, reason};
 use crate::outcome::Reason;
 use crate::source::Source;
 
+/// Size of what stands before a stream of LZMA.
+const LZMA_HEADER_BYTES: usize = 9;
 /// Begins the local header of a member.
 pub(super) const SIGNATURE: u32 = 0x0403_4B50;
 /// Bytes of a local header without its name and extra field.
@@ -41,12 +44,33 @@ pub(super) fn visit_member(
         record::STORED => Box::new(stream),
         record::DEFLATED => Box::new(DeflateDecoder::new(stream)),
         record::BZIP2 => Box::new(bzip2::bufread::BzDecoder::new(stream)),
+        record::DEFLATED64 => Box::new(deflate64::Deflate64Decoder::with_buffer(stream)),
+        record::LZMA => match lzma(stream, member, budget) {
+            Ok(decoder) => decoder,
+            Err(error) => return each(&member.name, MemberContent::Closed(reason(&error))),
+        },
         record::ZSTD => Box::new(Zstd::new(stream, budget)),
+        record::XZ => xz(stream, budget),
         _ => return each(&member.name, MemberContent::Closed(Reason::Unsupported)),
     };
     let metered = Metered::new(decoder, budget, compressed);
     let mut checked = Checked { inner: metered, sum: crc32fast::Hasher::new(), left: member.bytes, stated: member.sum };
     each(&member.name, MemberContent::Bytes(&mut checked, Some(member.bytes)))
+}
+
+/// A stream of LZMA, which has a version, the size of its properties, and these before it.
+fn lzma<'s>(mut stream: impl Read + 's, member: &Member, budget: &Budget) -> io::Result<Box<dyn Read + 's>> {
+    let mut header = [0; LZMA_HEADER_BYTES];
+    stream.read_exact(&mut header)?;
+    let [_, _, 5, 0, properties, dictionary @ ..] = header else {
+        return Err(fault(Reason::Unsupported));
+    };
+    let dictionary_bytes = u32::from_le_bytes(dictionary);
+    if dictionary_bytes / 1024 > budget.dictionary_kib_max() {
+        return Err(fault(Reason::OutOfMemory));
+    }
+    let bytes = if member.has_end_mark() { u64::MAX } else { member.bytes };
+    Ok(Box::new(LzmaReader::new_with_props(stream, bytes, properties, dictionary_bytes, None)?))
 }
 
 /// Reads exactly the stated number of bytes and checks their checksum.

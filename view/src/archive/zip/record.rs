@@ -4,10 +4,14 @@ use crate::charset::Encoding;
 
 pub(super) const STORED: u16 = 0;
 pub(super) const DEFLATED: u16 = 8;
+pub(super) const DEFLATED64: u16 = 9;
 pub(super) const BZIP2: u16 = 12;
+pub(super) const LZMA: u16 = 14;
 pub(super) const ZSTD: u16 = 93;
+pub(super) const XZ: u16 = 95;
 
 const ENCRYPTED: u16 = 1;
+const END_MARK: u16 = 1 << 1;
 /// Sizes and checksum come after the content.
 pub(super) const DESCRIPTOR: u16 = 1 << 3;
 const UTF8: u16 = 1 << 11;
@@ -32,6 +36,11 @@ impl Member {
         const FORMAT: u32 = 0o170_000;
         const REGULAR: u32 = 0o100_000;
         !self.name.ends_with('/') && matches!(self.mode & FORMAT, 0 | REGULAR)
+    }
+
+    /// True if the stream itself says where it ends (LZMA).
+    pub(super) fn has_end_mark(&self) -> bool {
+        self.flags & END_MARK != 0
     }
 
     pub(super) fn is_encrypted(&self) -> bool {

@@ -166,3 +166,43 @@ proptest! {
         }
     }
 }
+
+/// An archive of one file that is compressed already, by a method.
+fn packed(method: u16, flags: u16, packed: &[u8], content: &[u8]) -> Vec<u8> {
+    let mut archive = archive(&[("a".into(), packed.to_vec(), false)]);
+    let (sum, bytes) = (crc32fast::hash(content).to_le_bytes(), u32::try_from(content.len()).unwrap().to_le_bytes());
+    let at = directory_at(&archive);
+    // The local header, then the directory: flags, method, checksum, and the size behind that of the compressed bytes.
+    for (start, sum_at) in [(6, 14), (at + 8, at + 16)] {
+        archive[start..start + 2].copy_from_slice(&flags.to_le_bytes());
+        archive[start + 2..start + 4].copy_from_slice(&method.to_le_bytes());
+        archive[sum_at..sum_at + 4].copy_from_slice(&sum);
+        archive[sum_at + 8..sum_at + 12].copy_from_slice(&bytes);
+    }
+    archive
+}
+
+#[test]
+fn members_of_rarer_methods_are_unpacked() {
+    let content = b"words and more words and more words".repeat(20);
+    let mut xz = lzma_rust2::XzWriter::new(Vec::new(), lzma_rust2::XzOptions::with_preset(1)).unwrap();
+    xz.write_all(&content).unwrap();
+    let options = lzma_rust2::LzmaOptions::with_preset(1);
+    let mut lzma = lzma_rust2::LzmaWriter::new_no_header(Vec::new(), &options, true).unwrap();
+    lzma.write_all(&content).unwrap();
+    let header = [&[9, 4, 5, 0, 93][..], &options.dict_size.to_le_bytes()].concat();
+    let lzma = [header, lzma.finish().unwrap()].concat();
+    let length = u16::try_from(content.len()).unwrap();
+    // One block that is stored, which is the same in both versions of the method.
+    let deflate64 = [&[1][..], &length.to_le_bytes(), &(!length).to_le_bytes(), &content].concat();
+    for (method, flags, bytes) in [(95, 0, xz.finish().unwrap()), (14, 2, lzma.clone()), (9, 0, deflate64)] {
+        let all = (vec![("a".to_owned(), Ok(content.clone()))], Ok(()));
+        assert_eq!(visited(&packed(method, flags, &bytes, &content)), all, "method {method}");
+        let (found, _) = visited(&packed(method, flags, &bytes[..bytes.len() / 2], &content));
+        assert!(found[0].1.is_err(), "method {method}, cut");
+    }
+    let mut large = lzma;
+    large[5..9].copy_from_slice(&u32::MAX.to_le_bytes());
+    assert_eq!(visited(&packed(14, 2, &large, &content)).0, [("a".to_owned(), Err(Reason::OutOfMemory))]);
+    assert_eq!(visited(&packed(98, 0, b"ppmd", &content)).0, [("a".to_owned(), Err(Reason::Unsupported))]);
+}
