@@ -2,10 +2,12 @@
 //!
 //! Two paths are at the same place if they are equal, or if an aligned pair of folders leads from one to the other. Pairs are
 //! chosen by what their documents share (`search`), or given by people. They are one to one: no folder is in two pairs.
-//! Documents are matched one to one as well, by the deepest pair first; equal paths that no pair has matched come last.
+//! Documents are matched one to one as well, by the deepest pair first; then equal paths that no pair has matched; last those
+//! that are equal but for case and the way in which accents are written.
 
 mod evidence;
 mod search;
+mod spelling;
 #[cfg(test)]
 mod tests;
 
@@ -70,7 +72,7 @@ impl Alignment {
     }
 
     /// For each document of the first repository, the document of the second one at its place, and the pair that leads
-    /// there; none for equal paths.
+    /// there; none for equal paths, and for those that are equal to people.
     pub(crate) fn matched(&self, paths: Paths<'_>) -> Vec<Option<(u32, Option<u32>)>> {
         let mut matched = vec![None; paths[0].len()];
         let mut taken = vec![false; paths[1].len()];
@@ -91,12 +93,44 @@ impl Alignment {
                 }
             }
         }
+        let found = |other: usize| Some((u32::try_from(other).expect("fewer than 2^32 documents"), None));
         for (place, other) in equal(paths) {
             if matched[place].is_none() && !taken[other] {
-                matched[place] = Some((u32::try_from(other).expect("fewer than 2^32 documents"), None));
+                (matched[place], taken[other]) = (found(other), true);
+            }
+        }
+        for (place, other) in self.equal_but_for_spelling(paths, |place| matched[place].is_none()) {
+            if !taken[other] {
+                matched[place] = found(other);
             }
         }
         matched
+    }
+
+    /// The places of paths that are one for people: by the pairs above them, and but for case and the way in which accents are
+    /// written, since file systems differ in both. Where a repository has two such paths, none of them is meant.
+    fn equal_but_for_spelling(&self, paths: Paths<'_>, is_wanted: impl Fn(usize) -> bool) -> Vec<(usize, usize)> {
+        let spelled = |place: usize| spelling::folded(&self.opposite(0, paths[0][place]));
+        let mut wanted: HashMap<Vec<u8>, [Vec<usize>; 2]> = (0..paths[0].len())
+            .filter(|place| is_wanted(*place))
+            .map(|place| (spelled(place), Default::default()))
+            .collect();
+        if wanted.is_empty() {
+            return Vec::new();
+        }
+        for place in 0..paths[0].len() {
+            wanted.get_mut(&spelled(place)).into_iter().for_each(|found| found[0].push(place));
+        }
+        for (other, path) in paths[1].iter().enumerate() {
+            wanted.get_mut(&spelling::folded(path)).into_iter().for_each(|found| found[1].push(other));
+        }
+        let single = |found: &[Vec<usize>; 2]| match (&*found[0], &*found[1]) {
+            ([place], [other]) => Some((*place, *other)),
+            _ => None,
+        };
+        let mut found: Vec<_> = wanted.values().filter_map(single).collect();
+        found.sort_unstable();
+        found
     }
 }
 

@@ -345,3 +345,22 @@ proptest! {
         prop_assert_eq!(forth.iter().map(|(_, to)| to).collect::<BTreeSet<_>>().len(), forth.len());
     }
 }
+
+#[test]
+fn paths_that_differ_in_case_or_in_the_way_of_accents_are_one_place_unless_a_repository_has_both() {
+    let matched = |alignment: &Alignment, a: &[&str], b: &[&str]| {
+        let [a, b] = [a, b].map(|paths| paths.iter().map(|path| path.as_bytes()).collect::<Vec<_>>());
+        let found = alignment.matched([&a, &b]);
+        found.into_iter().map(|found| found.map(|(other, _)| other)).collect::<Vec<_>>()
+    };
+    let none = Alignment::default();
+    assert_eq!(matched(&none, &["README.TXT", "SRC/A"], &["readme.txt", "src/a"]), [Some(0), Some(1)]);
+    assert_eq!(matched(&none, &["Re\u{301}sume\u{301}"], &["R\u{e9}sum\u{e9}"]), [Some(0)]);
+    // An equal path is meant before one that is like it.
+    assert_eq!(matched(&none, &["A", "a"], &["a"]), [None, Some(0)]);
+    assert_eq!(matched(&none, &["A"], &["a", "\u{ff21}"]), [Some(0)]);
+    assert_eq!(matched(&none, &["A.txt"], &["a.TXT", "a.txt"]), [None]);
+    assert_eq!(matched(&none, &["A.txt", "a.TXT"], &["a.txt"]), [None, None]);
+    let moved = Alignment::new(vec![AlignedPair { folders: [b"old".to_vec(), b"New".to_vec()], given: true }]);
+    assert_eq!(matched(&moved, &["old/A.txt"], &["New/a.txt"]), [Some(0)]);
+}
