@@ -17,6 +17,7 @@ use foldhash::HashMap;
 
 pub(crate) use self::evidence::{AlignmentFindings, AlignmentRequest, EarlierView, PlaceVote, counterparts, find};
 pub(crate) use self::search::common_end;
+pub(crate) use self::spelling::is_one_name;
 
 /// The paths of the documents of two repositories, each list ascending.
 pub(crate) type Paths<'a> = [&'a [&'a [u8]]; 2];

@@ -10,7 +10,7 @@ use std::cmp::Reverse;
 use cognate_similarity::{ContentIndex, Link, Relation};
 use foldhash::{HashMap, HashMapExt};
 
-use crate::alignment::{Alignment, common_end, counterparts};
+use crate::alignment::{Alignment, common_end, counterparts, is_one_name};
 use crate::fine::OutsideLink;
 use crate::link_figures::{LinkFigures, reversed};
 use crate::ratio::Fraction;
@@ -326,7 +326,7 @@ fn direct_sums<'a>(documents: impl Iterator<Item = FolderDocument<'a>>) -> HashM
         sums.shared_bytes[side] += partner.shared_bytes;
         if partner.is_copy {
             sums.copies[side] += 1;
-            sums.copies_in_place[side] += u64::from(own_name == their_name);
+            sums.copies_in_place[side] += u64::from(is_one_name(own_name, their_name));
         }
     }
     sums
@@ -347,7 +347,7 @@ fn merge_upwards<'a>(sums: &mut HashMap<Pair<'a>, Sums>, totals: &Totals<'a>) {
         for key in std::mem::take(&mut of_depth[depth]) {
             let (roots, [a, b]) = key;
             let ((a_up, a_name), (b_up, b_name)) = (parent(a), parent(b));
-            if a_name == b_name && !b.is_empty() {
+            if is_one_name(a_name, b_name) && !b.is_empty() {
                 children.entry((roots, [a_up, b_up])).or_default().push(key);
             }
         }

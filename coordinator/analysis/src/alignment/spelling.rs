@@ -11,6 +11,11 @@ pub(super) fn folded(path: &[u8]) -> Vec<u8> {
     }
 }
 
+/// True if two names are one for people.
+pub(crate) fn is_one_name(a: &[u8], b: &[u8]) -> bool {
+    a == b || folded(a) == folded(b)
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -20,5 +25,6 @@ mod tests {
         assert_eq!(folded("Re\u{301}sume\u{301}s/A.TXT".as_bytes()), "résumés/a.txt".as_bytes());
         assert_eq!(folded("한글".nfd().collect::<String>().as_bytes()), "한글".as_bytes());
         assert_eq!(folded(b"A\xFF"), b"A\xFF");
+        assert!(is_one_name(b"Plan", b"PLAN") && !is_one_name(b"Plan", b"Plane"));
     }
 }
