@@ -1,6 +1,7 @@
 //! Stores of Outlook ([MS-PST]): each message of each folder is a document inside, as Outlook would save it alone.
 
 use std::io::{self, Cursor};
+use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::rc::Rc;
 
 use outlook_pst::ltp::prop_context::PropertyValue;
@@ -25,6 +26,11 @@ const INNER_DEPTH_MAX: usize = 8;
 
 /// Visits the messages of a store. One of another age, or of another program, stays closed.
 pub(super) fn members(source: &mut dyn Source, each: &mut VisitEmbedded<'_>) -> Result<(), Reason> {
+    // The reader of stores gives up some damaged ones by a panic.
+    catch_unwind(AssertUnwindSafe(|| visit(source, each))).unwrap_or(Err(Reason::Damaged))
+}
+
+fn visit(source: &mut dyn Source, each: &mut VisitEmbedded<'_>) -> Result<(), Reason> {
     let not_opened = |_: io::Error| Reason::NotOpened;
     let unicode = UnicodePstFile::read_from(Box::new(source.share().map_err(not_opened)?));
     if let Ok(store) = unicode.and_then(|file| UnicodeStore::read(Rc::new(file))) {

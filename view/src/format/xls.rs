@@ -4,6 +4,7 @@
 mod boxes;
 
 use std::io::Cursor;
+use std::panic::{AssertUnwindSafe, catch_unwind};
 
 use calamine::{Data, Reader, Xls, XlsError, Xlsb};
 
@@ -18,7 +19,8 @@ pub(super) fn extract(source: &mut dyn Source, text: &mut dyn Text) -> Result<()
     let mut file = Compound::open(source)?;
     let stream = file.stream("/Workbook")?.unwrap_or_default();
     let boxes = boxes::of_sheets(&stream);
-    let workbook = Xls::new(Cursor::new(compound::bytes(source)?)).map_err(|error| match error {
+    let bytes = compound::bytes(source)?;
+    let workbook = unwinding(|| Xls::new(Cursor::new(bytes)))?.map_err(|error| match error {
         XlsError::Password => Reason::Encrypted,
         _ => Reason::Damaged,
     })?;
@@ -27,7 +29,8 @@ pub(super) fn extract(source: &mut dyn Source, text: &mut dyn Text) -> Result<()
 
 /// Reads a binary workbook in a package.
 pub(super) fn extract_packed(source: &mut dyn Source, text: &mut dyn Text) -> Result<(), Reason> {
-    let workbook = Xlsb::new(Cursor::new(compound::bytes(source)?)).map_err(|_| Reason::Damaged)?;
+    let bytes = compound::bytes(source)?;
+    let workbook = unwinding(|| Xlsb::new(Cursor::new(bytes)))?.map_err(|_| Reason::Damaged)?;
     sheets(workbook, &[], text)
 }
 
@@ -41,8 +44,8 @@ fn sheets<R: Reader<Cursor<Vec<u8>>>>(
     for (at, name) in workbook.sheet_names().iter().enumerate() {
         text.push(name)?;
         text.end_paragraph()?;
-        let cells = workbook.worksheet_range(name);
-        is_complete &= cells.is_ok();
+        let cells = unwinding(|| workbook.worksheet_range(name)).map_or(None, Result::ok);
+        is_complete &= cells.is_some();
         for row in cells.iter().flat_map(calamine::Range::rows) {
             for cell in row {
                 give(cell, text)?;
@@ -56,6 +59,11 @@ fn sheets<R: Reader<Cursor<Vec<u8>>>>(
         }
     }
     if is_complete { Ok(()) } else { Err(Reason::Damaged) }
+}
+
+/// Runs the reader of workbooks, which gives up some damaged ones by a panic.
+fn unwinding<T>(read: impl FnOnce() -> T) -> Result<T, Reason> {
+    catch_unwind(AssertUnwindSafe(read)).map_err(|_| Reason::Damaged)
 }
 
 /// A cell as a workbook of Office Open XML stores it.

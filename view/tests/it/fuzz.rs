@@ -146,6 +146,76 @@ fn any_mail_page_or_text_is_read_or_refused() {
     plain("old-office", "a.doc", &[&old]);
 }
 
+/// Damage inside of the streams of compound files, which hold what programs wrote before 2007 and what Outlook saves.
+#[test]
+fn any_document_of_before_2007_is_read_or_refused() {
+    let [document, table] = make::word_streams(b"one \x13 PAGE \x14two\x15\rthree\x07\x07\r");
+    let whole = make::compound(&[("WordDocument", &document), ("0Table", &table)]);
+    plain("doc", "a.doc", &[&whole]);
+    run("doc-streams", "a.doc", &[[&document[..], &table].concat()], |input| {
+        let (document, table) = input.split_at(input.len().min(document.len()));
+        make::compound(&[("WordDocument", document), ("0Table", table)])
+    });
+    let workbook = make::workbook_stream();
+    run("xls", "a.xls", &[workbook], |input| make::compound(&[("Workbook", input)]));
+    let record = |first: u16, kind: u16, body: &[u8]| {
+        let length = u32::try_from(body.len()).unwrap().to_le_bytes();
+        [&first.to_le_bytes()[..], &kind.to_le_bytes(), &length, body].concat()
+    };
+    let numbers = |all: &[u32]| all.iter().flat_map(|number| number.to_le_bytes()).collect::<Vec<u8>>();
+    let words = [record(0, 0x0F9F, &[0; 4]), record(0, 0x0FA8, b"words*"), record(0, 0x0FD8, &numbers(&[5]))].concat();
+    let drawing = record(0xF, 0x040C, &record(0xF, 0xF002, &record(0xF, 0xF00D, &words)));
+    let slide = record(0xF, 0x03EE, &drawing);
+    let listed = [record(0, 0x03F3, &numbers(&[2, 0, 0, 256, 0])), words].concat();
+    let document = record(0xF, 0x03E8, &record(0xF, 0x0FF0, &listed));
+    let directory_at = u32::try_from(slide.len() + document.len()).unwrap();
+    let directory = record(0, 0x1772, &numbers(&[1 | 2 << 20, u32::try_from(slide.len()).unwrap(), 0]));
+    let edit_at = directory_at + u32::try_from(directory.len()).unwrap();
+    let edit = record(0, 0x0FF5, &numbers(&[0, 0, 0, directory_at, 1]));
+    let user = record(0, 0x0FF6, &numbers(&[20, 0xE391_C05F, edit_at]));
+    run("ppt", "a.ppt", &[[slide, document, directory, edit].concat()], |input| {
+        make::compound(&[("PowerPoint Document", input), ("Current User", &user)])
+    });
+}
+
+#[test]
+fn any_message_of_outlook_is_read_or_refused() {
+    let wide = |text: &str| text.encode_utf16().flat_map(u16::to_le_bytes).collect::<Vec<u8>>();
+    let rtf = [
+        &[0, 0, 0, 0, 13, 0, 0, 0][..],
+        b"LZFu\0\0\0\0\x03\0\x0A\0rcpg125B2\x0A\xF3 hel\x09\0 bw\x05\xB0ld}\x0A\x80\x0F\xA0",
+    ]
+    .concat();
+    run("msg", "a.msg", &[rtf], |input| {
+        make::compound(&[
+            ("__properties_version1.0", input),
+            ("__substg1.0_0037001F", &wide("subject")),
+            ("__substg1.0_007D001F", input),
+            ("__substg1.0_10090102", input),
+            ("__recip_version1.0_#00000000/__substg1.0_3001001E", input),
+            ("__attach_version1.0_#00000000/__substg1.0_37010102", input),
+            ("__attach_version1.0_#00000001/__substg1.0_3701000D/__properties_version1.0", input),
+        ])
+    });
+    let attribute = |id: u32, value: &[u8]| {
+        let length = u32::try_from(value.len()).unwrap().to_le_bytes();
+        [&[1][..], &id.to_le_bytes(), &length, value, &[0, 0]].concat()
+    };
+    let properties = b"\x02\0\0\0\x1E\0\x00\x10\x01\0\0\0\x04\0\0\0body\x03\0\xFD\x3F\xE4\x04\0\0";
+    let tnef = [
+        b"\x78\x9F\x3E\x22\0\0".to_vec(),
+        attribute(0x0001_8004, b"subject\0"),
+        attribute(0x0006_9003, properties),
+        attribute(0x0006_9004, &[&[1, 0, 0, 0][..], properties].concat()),
+        attribute(0x0006_9002, &[0; 14]),
+        attribute(0x0006_800F, b"attached"),
+        attribute(0x0006_9005, properties),
+    ]
+    .concat();
+    plain("tnef", "winmail.dat", &[&tnef]);
+    plain("pst", "a.pst", &[&[b"!BDN\0\0\0\0SM\x17\0\x13\0\x01\x01".as_slice(), &[0; 600]].concat()]);
+}
+
 /// What a child answers is read like what a stranger sends.
 #[test]
 fn any_stream_of_parts_is_read_or_refused() {

@@ -1,6 +1,6 @@
 //! Archives made by hand, so that they can be wrong in any way.
 
-use std::io::Write as _;
+use std::io::{Cursor, Write as _};
 
 pub(crate) fn gzip(bytes: &[u8]) -> Vec<u8> {
     let mut encoder = flate2::write::GzEncoder::new(Vec::new(), flate2::Compression::default());
@@ -208,4 +208,54 @@ pub(crate) fn zip(members: &[(&str, &[u8])]) -> Vec<u8> {
     let mut zip = Zip::default();
     members.iter().for_each(|(name, bytes)| zip.add(name, bytes, DEFLATED));
     zip.finish()
+}
+
+/// A compound file with these streams, whose names may have storages before them.
+pub(crate) fn compound(streams: &[(&str, &[u8])]) -> Vec<u8> {
+    let mut file = cfb::CompoundFile::create(Cursor::new(Vec::new())).unwrap();
+    for (path, bytes) in streams {
+        if let Some((storage, _)) = path.rsplit_once('/') {
+            file.create_storage_all(storage).unwrap();
+        }
+        file.create_stream(path).unwrap().write_all(bytes).unwrap();
+    }
+    file.into_inner().into_inner()
+}
+
+/// A document of Word: its text in one piece of narrow characters.
+pub(crate) fn word_streams(text: &[u8]) -> [Vec<u8>; 2] {
+    let length = u32::try_from(text.len()).unwrap().to_le_bytes();
+    let mut document = vec![0; 0x400];
+    document[..4].copy_from_slice(&[0xEC, 0xA5, 0xC1, 0]);
+    document[76..80].copy_from_slice(&length);
+    document.extend_from_slice(text);
+    let piece = (0x400_u32 * 2 | 0x4000_0000).to_le_bytes();
+    let table = [&[2, 16, 0, 0, 0, 0, 0, 0, 0][..], &length, &[0, 0], &piece, &[0, 0]].concat();
+    document[0x1A6..0x1AA].copy_from_slice(&u32::try_from(table.len()).unwrap().to_le_bytes());
+    [document, table]
+}
+
+/// The stream of a workbook of one sheet: a number, a text, a comment and what is printed above.
+pub(crate) fn workbook_stream() -> Vec<u8> {
+    let record = |kind: u16, body: &[u8]| {
+        [&kind.to_le_bytes()[..], &u16::try_from(body.len()).unwrap().to_le_bytes(), body].concat()
+    };
+    let begin = |of: u8| record(0x0809, &[0, 6, of, 0, 0xBB, 0x0D, 0xCC, 0x07, 0, 0, 0, 0, 6, 0, 0, 0]);
+    let text = record(0x00FC, b"\x01\0\0\0\x01\0\0\0\x04\0\0text");
+    let start = u32::try_from(20 + 13 + text.len() + 4).unwrap().to_le_bytes();
+    let sheet = record(0x0085, &[&start[..], &[0, 0, 1, 0, b'S']].concat());
+    [
+        begin(5),
+        sheet,
+        text,
+        record(0x000A, &[]),
+        begin(0x10),
+        record(0x0203, &[&[0, 0, 0, 0, 0, 0][..], &1.5_f64.to_le_bytes()].concat()),
+        record(0x00FD, &[1, 0, 0, 0, 0, 0, 0, 0, 0, 0]),
+        record(0x0014, b"\x04\0\0&Lup"),
+        record(0x01B6, &[0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 4, 0, 0, 0, 0, 0, 0, 0]),
+        record(0x003C, b"\0note"),
+        record(0x000A, &[]),
+    ]
+    .concat()
 }
