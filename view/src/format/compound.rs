@@ -77,6 +77,13 @@ pub(super) struct Entry {
     pub(super) is_storage: bool,
 }
 
+/// A file of one stream.
+pub(super) fn with_stream(path: &str, bytes: &[u8]) -> Result<Vec<u8>, Reason> {
+    let mut file = CompoundFile::create(Cursor::new(Vec::new())).map_err(reason)?;
+    file.create_stream(path).and_then(|mut stream| stream.write_all(bytes)).map_err(reason)?;
+    Ok(file.into_inner().into_inner())
+}
+
 /// All bytes of a document.
 pub(super) fn bytes(source: &mut dyn Source) -> Result<Vec<u8>, Reason> {
     if source.length_bytes() > FILE_BYTES_MAX {

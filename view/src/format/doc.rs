@@ -1,11 +1,14 @@
-//! Word documents of 1997 to 2003: the body, notes, headers, comments and boxes.
+//! Documents of Word of 1993 to 2003: the body, notes, headers, comments and boxes.
 //!
 //! The text is in pieces, which a table puts in order ([MS-DOC] 2.4.1). Deleted and hidden text, and the instructions of
 //! fields, are left out, as of the documents that newer programs write.
 
 mod characters;
 
+use encoding_rs::{Encoding, WINDOWS_1252};
+
 use self::characters::Hidden;
+use crate::charset;
 use crate::format::compound::{Compound, place_at, u16_at, u32_at, wide_text};
 use crate::outcome::Reason;
 use crate::source::Source;
@@ -16,6 +19,12 @@ const DOCUMENT: &str = "/WordDocument";
 /// The first number of a document, and the first version that is written in pieces as described.
 const IDENTIFIER: u16 = 0xA5EC;
 const VERSION_MIN: u16 = 0x00C1;
+/// The same of Word 6 and of Word 95.
+const OLD_IDENTIFIER: u16 = 0xA5DC;
+const OLD_VERSION_MIN: u16 = 101;
+const OLD_TEXT_AT: usize = 0x18;
+const OLD_LENGTHS_AT: usize = 0x34;
+const OLD_PIECES_AT: usize = 0x0160;
 /// Places in the header of a document.
 const VERSION_AT: usize = 2;
 const FLAGS_AT: usize = 10;
@@ -23,6 +32,7 @@ const LENGTHS_AT: usize = 76;
 const PIECES_AT: usize = 0x01A2;
 const CHARACTER_PAGES_AT: usize = 0x00FA;
 /// Flags.
+const IS_IN_PIECES: u16 = 0x0004;
 const IS_ENCRYPTED: u16 = 0x0100;
 const USES_TABLE_1: u16 = 0x0200;
 /// A piece has one byte for each character.
@@ -38,28 +48,59 @@ pub(super) fn extract(source: &mut dyn Source, text: &mut dyn Text) -> Result<()
     let mut file = Compound::open(source)?;
     let document = file.stream(DOCUMENT)?.ok_or(Reason::Damaged)?;
     let number = |at| u16_at(&document, at).ok_or(Reason::Damaged);
-    if number(0)? != IDENTIFIER || number(VERSION_AT)? < VERSION_MIN {
-        return Err(Reason::Unsupported);
-    }
-    let flags = number(FLAGS_AT)?;
+    let (identifier, version, flags) = (number(0)?, number(VERSION_AT)?, number(FLAGS_AT)?);
     if flags & IS_ENCRYPTED != 0 {
         return Err(Reason::Encrypted);
+    }
+    match (identifier, version) {
+        (IDENTIFIER, VERSION_MIN..) => {}
+        (OLD_IDENTIFIER | IDENTIFIER, OLD_VERSION_MIN..VERSION_MIN) => return extract_old(&document, flags, text),
+        _ => return Err(Reason::Unsupported),
     }
     let table = if flags & USES_TABLE_1 != 0 { "/1Table" } else { "/0Table" };
     let table = file.stream(table)?.ok_or(Reason::Damaged)?;
     let pieces = part(&document, &table, PIECES_AT).and_then(pieces).ok_or(Reason::Damaged)?;
     let hidden = part(&document, &table, CHARACTER_PAGES_AT).map(|pages| Hidden::read(&document, pages));
-    let document = Document { bytes: &document, pieces, hidden: hidden.unwrap_or_default() };
-    let mut starts = [0; STORIES + 1];
-    for story in 0..STORIES {
-        let length = place_at(document.bytes, LENGTHS_AT + 4 * story).ok_or(Reason::Damaged)?;
-        starts[story + 1] = usize::saturating_add(starts[story], length);
+    let document = Document { bytes: &document, pieces, hidden: hidden.unwrap_or_default(), encoding: WINDOWS_1252 };
+    document.stories(LENGTHS_AT, text)
+}
+
+/// Reads a document of Word 6 or of Word 95: its characters have one byte, in the code page of its author.
+fn extract_old(document: &[u8], flags: u16, text: &mut dyn Text) -> Result<(), Reason> {
+    let start = place_at(document, OLD_TEXT_AT).ok_or(Reason::Damaged)?;
+    let end = place_at(document, OLD_TEXT_AT + 4).ok_or(Reason::Damaged)?.clamp(start, document.len().max(start));
+    let whole = || vec![Piece { start: 0, end: end - start, at: start, is_narrow: true }];
+    let pieces = match flags & IS_IN_PIECES {
+        0 => whole(),
+        // A place is one of bytes, whatever its highest bits.
+        _ => part(document, document, OLD_PIECES_AT).and_then(pieces).map_or_else(whole, |pieces| {
+            let narrow = |piece: Piece| Piece {
+                at: if piece.is_narrow { 2 * piece.at } else { piece.at },
+                is_narrow: true,
+                ..piece
+            };
+            pieces.into_iter().map(narrow).collect()
+        }),
+    };
+    let encoding = charset::Encoding::of_bytes(document.get(start..end).unwrap_or_default());
+    Document { bytes: document, pieces, hidden: Hidden::default(), encoding }.stories(OLD_LENGTHS_AT, text)
+}
+
+impl Document<'_> {
+    /// Reads all stories. Their lengths are in the header.
+    fn stories(&self, lengths_at: usize, text: &mut dyn Text) -> Result<(), Reason> {
+        let document = self;
+        let mut starts = [0; STORIES + 1];
+        for story in 0..STORIES {
+            let length = place_at(document.bytes, lengths_at + 4 * story).ok_or(Reason::Damaged)?;
+            starts[story + 1] = usize::saturating_add(starts[story], length);
+        }
+        let mut is_complete = true;
+        for story in ORDER {
+            is_complete &= document.story(starts[story], starts[story + 1], text)?;
+        }
+        if is_complete { Ok(()) } else { Err(Reason::Damaged) }
     }
-    let mut is_complete = true;
-    for story in ORDER {
-        is_complete &= document.story(starts[story], starts[story + 1], text)?;
-    }
-    if is_complete { Ok(()) } else { Err(Reason::Damaged) }
 }
 
 /// A part of the table stream: its place and length are in the header of the document.
@@ -107,6 +148,8 @@ struct Document<'d> {
     bytes: &'d [u8],
     pieces: Vec<Piece>,
     hidden: Hidden,
+    /// Of characters of one byte.
+    encoding: &'static Encoding,
 }
 
 impl Document<'_> {
@@ -123,7 +166,7 @@ impl Document<'_> {
             for shown in self.hidden.shown_between(from.min(to), to) {
                 let bytes = self.bytes.get(shown).unwrap_or_default();
                 let part = match piece.is_narrow {
-                    true => encoding_rs::WINDOWS_1252.decode_without_bom_handling(bytes).0.into_owned(),
+                    true => self.encoding.decode_without_bom_handling(bytes).0.into_owned(),
                     false => wide_text(bytes),
                 };
                 fields.give(&part, text)?;

@@ -40,6 +40,8 @@ const SLIDES: u16 = 0;
 const NOTES: u16 = 2;
 /// What the stream of the user begins with, behind its header, where the presentation has a password.
 const ENCRYPTED: u32 = 0xF3D1_C4DF;
+/// Lengths of the record of a save.
+const EDIT_LENGTHS: [u8; 2] = [28, 32];
 /// Saves that are followed back at most, and depth of records.
 const EDITS_MAX: usize = 10_000;
 const DEPTH_MAX: usize = 32;
@@ -52,7 +54,9 @@ pub(super) fn extract(source: &mut dyn Source, text: &mut dyn Text) -> Result<()
         return Err(Reason::Encrypted);
     }
     let stream = file.stream("/PowerPoint Document")?.ok_or(Reason::Damaged)?;
-    let presentation = place_at(&user, 16).and_then(|edit| Presentation::read(&stream, edit)).ok_or(Reason::Damaged)?;
+    let edit = place_at(&user, 16).and_then(|edit| Presentation::read(&stream, edit));
+    let last = || last_edit(&stream).and_then(|edit| Presentation::read(&stream, edit));
+    let presentation = edit.or_else(last).ok_or(Reason::Damaged)?;
     let mut is_complete = true;
     for slide in &presentation.slides {
         let Some(record) = presentation.record(slide) else {
@@ -69,6 +73,14 @@ pub(super) fn extract(source: &mut dyn Source, text: &mut dyn Text) -> Result<()
         }
     }
     if is_complete { Ok(()) } else { Err(Reason::Damaged) }
+}
+
+/// The place of the last save in the file, for where nothing that can be read names the latest.
+fn last_edit(stream: &[u8]) -> Option<usize> {
+    EDIT_LENGTHS
+        .into_iter()
+        .filter_map(|length| memchr::memmem::rfind(stream, &[0, 0, 0xF5, 0x0F, length, 0, 0, 0]))
+        .max()
 }
 
 /// The structure of a presentation.

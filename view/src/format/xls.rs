@@ -8,18 +8,27 @@ use std::panic::{AssertUnwindSafe, catch_unwind};
 
 use calamine::{Data, Reader, Xls, XlsError, Xlsb};
 
-use crate::format::compound::{self, Compound};
+use crate::format::compound::{self, Compound, Entry};
 use crate::format::xlsx::number_text;
 use crate::outcome::Reason;
 use crate::source::Source;
 use crate::text::Text;
 
+/// The stream of a workbook, and the names under which the reader finds it.
+const WORKBOOK: &str = "/Workbook";
+const KNOWN: [&str; 2] = ["Workbook", "Book"];
+
 /// Reads a workbook.
 pub(super) fn extract(source: &mut dyn Source, text: &mut dyn Text) -> Result<(), Reason> {
     let mut file = Compound::open(source)?;
-    let stream = file.stream("/Workbook")?.unwrap_or_default();
+    let stream = file.stream(WORKBOOK)?.unwrap_or_default();
     let boxes = boxes::of_sheets(&stream);
-    let bytes = compound::bytes(source)?;
+    let is_known = |entry: &Entry| KNOWN.contains(&entry.name.as_str());
+    let bytes = match file.entries("/").iter().any(is_known) {
+        true => compound::bytes(source)?,
+        // The reader knows the stream only as it is mostly written.
+        false => compound::with_stream(WORKBOOK, &stream)?,
+    };
     let workbook = unwinding(|| Xls::new(Cursor::new(bytes)))?.map_err(|error| match error {
         XlsError::Password => Reason::Encrypted,
         _ => Reason::Damaged,

@@ -30,12 +30,14 @@ const ENTRY_BYTES: usize = 128;
 pub(super) fn kind(source: &mut dyn Source, head: &[u8]) -> io::Result<Kind> {
     let names = names(source, head)?;
     let has = |name: &str| names.contains(name);
+    // Some programs write names in capitals, and names in a file do not differ by case alone.
+    let has_any_case = |wanted: &str| names.iter().any(|name| name.eq_ignore_ascii_case(wanted));
     Ok(match () {
         () if has("__properties_version1.0") || names.iter().any(|name| name.starts_with("__substg1.0_")) => Kind::Msg,
         () if has("EncryptedPackage") => Kind::OldOffice,
-        () if has("WordDocument") => Kind::Doc,
-        () if has("Workbook") || has("Book") => Kind::Xls,
-        () if has("PowerPoint Document") => Kind::Ppt,
+        () if has_any_case("WordDocument") => Kind::Doc,
+        () if has_any_case("Workbook") || has_any_case("Book") => Kind::Xls,
+        () if has_any_case("PowerPoint Document") => Kind::Ppt,
         () if OFFICE.into_iter().any(has) => Kind::OldOffice,
         () if has("BodyText") && has("FileHeader") => Kind::Hwp,
         () => Kind::Other,
@@ -181,7 +183,7 @@ pub(crate) mod tests {
             (&["Root Entry", "Quill", "Contents"], Kind::OldOffice),
             (&["FileHeader", "BodyText"], Kind::Hwp),
             (&["FileHeader"], Kind::Other),
-            (&["Root Entry", "worddocument"], Kind::Other),
+            (&["Root Entry", "WORKBOOK"], Kind::Xls),
             (&["WordDocument2"], Kind::Other),
             (&[], Kind::Other),
         ] {

@@ -77,9 +77,44 @@ fn a_document_with_a_password_is_encrypted_and_one_without_its_end_is_damaged() 
     let locked = document(&[("x\r", false)], [2, 0, 0, 0, 0, 0, 0, 0], IS_ENCRYPTED);
     assert_eq!(text_of(Kind::Doc, &locked), Err(Reason::Encrypted));
     let mut bytes = vec![0; 0x400];
-    bytes[..4].copy_from_slice(&[0xEC, 0xA5, 0x65, 0]);
+    bytes[..4].copy_from_slice(&[0xEC, 0xA5, 0x64, 0]);
     assert_eq!(text_of(Kind::Doc, &compound_of(&[("WordDocument", &bytes)])), Err(Reason::Unsupported));
     assert_eq!(text_of(Kind::Doc, &compound_of(&[("WordDocument", b"\xEC\xA5")])), Err(Reason::Damaged));
+}
+
+#[test]
+fn documents_of_word_6_are_read_in_their_code_page() {
+    let text = encoding_rs::WINDOWS_1251.encode("Съешь же ещё этих мягких французских булок\rда\r").0.into_owned();
+    let length = u32::try_from(text.len()).unwrap();
+    let mut bytes = vec![0; 0x300];
+    bytes[..4].copy_from_slice(&[0xDC, 0xA5, 0x65, 0]);
+    bytes[0x18..0x1C].copy_from_slice(&0x300_u32.to_le_bytes());
+    bytes[0x1C..0x20].copy_from_slice(&(0x300 + length).to_le_bytes());
+    bytes[0x34..0x38].copy_from_slice(&length.to_le_bytes());
+    bytes.extend(&text);
+    let read = |bytes: &[u8]| text_of(Kind::Doc, &compound_of(&[("WordDocument", bytes)]));
+    assert_eq!(read(&bytes).as_deref(), Ok("Съешь же ещё этих мягких французских булок\nда"));
+    // In two pieces, of which the second comes first in the file.
+    let table = [
+        &[2, 28, 0, 0, 0][..],
+        &numbers(&[0, length - 3, length]),
+        &[0, 0],
+        &numbers(&[0x303]),
+        &[0; 4],
+        &numbers(&[0x300]),
+        &[0, 0],
+    ];
+    let table = table.concat();
+    let at = 0x300 + text.len();
+    bytes[10..12].copy_from_slice(&IS_IN_PIECES.to_le_bytes());
+    bytes[0x160..0x168].copy_from_slice(&numbers(&[u32::try_from(at).unwrap(), u32::try_from(table.len()).unwrap()]));
+    bytes[0x300..].rotate_right(3);
+    bytes.extend(table);
+    assert_eq!(read(&bytes).as_deref(), Ok("Съешь же ещё этих мягких французских булок\nда"));
+}
+
+fn numbers(all: &[u32]) -> Vec<u8> {
+    all.iter().flat_map(|number| number.to_le_bytes()).collect()
 }
 
 #[test]

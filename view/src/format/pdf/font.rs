@@ -56,8 +56,7 @@ impl Font {
             Font::Simple(font) => font.text(code),
             Font::Composite(font) => font.text(code),
         };
-        // Some documents say of a letter that they do not know it.
-        text.filter(|text| !matches!(text, BfString::Char('\0' | char::REPLACEMENT_CHARACTER)))
+        text.filter(is_known)
     }
 
     /// The width of a code, in thousandths of the size, where it is known.
@@ -91,6 +90,11 @@ impl Font {
             Font::Composite(font) => font.is_vertical(),
         }
     }
+}
+
+/// False where a document says of a letter that it does not know it.
+fn is_known(text: &BfString) -> bool {
+    !matches!(text, BfString::Char('\0' | char::REPLACEMENT_CHARACTER))
 }
 
 /// A font in use.

@@ -17,8 +17,6 @@ const CODES: usize = 256;
 /// A font of a byte a code: the letters and the width of each.
 pub(in crate::format::pdf) struct Simple {
     to_unicode: Option<CMap>,
-    /// Skips letters that are a zero byte: some documents have them by mistake.
-    skips_nul: bool,
     letters: Vec<Option<BfString>>,
     widths: Vec<Option<f32>>,
 }
@@ -53,16 +51,13 @@ impl Simple {
         let is_embedded = stream.and_then(|stream| Program::of(&stream)).is_some_and(|program| program.is_sfnt());
         let like = Standard::like(font);
         if !is_embedded {
-            return Some(Simple {
-                skips_nul: false,
-                ..Simple::standard(font, like.unwrap_or_else(|| Standard::instead_of(font)), &widths)
-            });
+            return Some(Simple::standard(font, like.unwrap_or_else(|| Standard::instead_of(font)), &widths));
         }
         let encoding = Encoding::of(font);
         let name = |code| encoding.name(code).or_else(|| Predefined::Standard.name(code)).map(str::to_owned);
         let is_dingbats = like.is_some_and(|like| like.family == Family::ZapfDingbats);
         let instead = like.unwrap_or_else(|| Standard::instead_of(font));
-        Some(Simple { skips_nul: false, ..Simple::with(font, &widths, Some(instead), is_dingbats, name) })
+        Some(Simple::with(font, &widths, Some(instead), is_dingbats, name))
     }
 
     /// A font whose glyphs are drawings of the document.
@@ -110,18 +105,13 @@ impl Simple {
         numbered::fill(&mut letters, &names);
         let width =
             |(code, name): (usize, &Option<String>)| widths.of_code(code).or_else(|| standard?.width(name.as_deref()?));
-        Simple {
-            to_unicode: to_unicode(font),
-            skips_nul: true,
-            letters,
-            widths: names.iter().enumerate().map(width).collect(),
-        }
+        Simple { to_unicode: to_unicode(font), letters, widths: names.iter().enumerate().map(width).collect() }
     }
 
     /// The letters of a code: by the map of the document, else by the name of the glyph.
     pub(super) fn text(&self, code: u32) -> Option<BfString> {
         let given = self.to_unicode.as_ref().and_then(|map| map.lookup_bf_string(code));
-        let given = given.filter(|text| !(self.skips_nul && *text == BfString::Char('\0')));
+        let given = given.filter(super::is_known);
         given.or_else(|| self.letters.get(usize::try_from(code).ok()?)?.clone())
     }
 

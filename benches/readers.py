@@ -1,0 +1,262 @@
+#!/usr/bin/env python3
+"""Compares what `cognate text` reads of the files in some folders with what other programs read of them, word by word.
+
+    readers.py [--cognate PROGRAM] [--files-max N] [--worst N] FOLDER...
+
+| format | other readers |
+|---|---|
+| PDF | poppler (`pdftotext`), and MuPDF where the Python package `pymupdf` is installed |
+| DOC, DOCX, RTF, ODT | LibreOffice, and for DOC `antiword` where it is installed |
+| XLS, XLSX, ODS | LibreOffice (all sheets) |
+| PPT, PPTX, ODP | LibreOffice and poppler, by way of PDF |
+| mail | Python's `email` |
+
+The truth of a file is what all its other readers agree on, as a multiset of words: letters and digits with a letter among them,
+of two characters at least; of Chinese, Japanese and Korean each pair of neighbours. A file of fewer than eight words, and one
+that no other reader reads, is left out. For each format: the files, the share of the words that is found (of all words
+together, and of the file at the tenth percentile), the files that lose more than a fifth of their words and have the outcome
+`text` or `recognised`, and the words that no other reader has, as a share of the truth, at the ninetieth percentile.
+
+Files are chosen by a fixed seed where a format has more than `--files-max`. Nothing is changed in the folders.
+"""
+import argparse
+import collections
+import email
+import email.policy
+import json
+import os
+import random
+import re
+import shutil
+import subprocess
+import sys
+import tempfile
+import unicodedata
+from html.parser import HTMLParser
+
+WORDS_MIN = 8
+LOST_MAX = 0.2
+FILES_AT_ONCE = 40
+SHEETS = "csv:Text - txt - csv (StarCalc):9,34,76,1,,0,false,true,false,false,false,-1"
+FORMATS = {
+    "pdf": "pdf", "doc": "text", "docx": "text", "rtf": "text", "odt": "text", "xls": "sheets", "xlsx": "sheets",
+    "ods": "sheets", "ppt": "slides", "pptx": "slides", "odp": "slides", "eml": "mail",
+}
+EAST = re.compile(r"[\u3040-\u30ff\u3400-\u9fff\uac00-\ud7af]")
+INVISIBLE = re.compile(r"[\u00ad\u061c\u200b-\u200f\u202a-\u202e\u2060-\u2064\ufeff]")
+ERRORS = {"Err", "VALUE", "NAME", "MACRO", "REF", "DIV", "NUM", "TRUE", "FALSE"}
+WORD = re.compile(r"[^\W_]{2,}")
+
+
+def words(text):
+    """The words of a text, each with its number."""
+    text = unicodedata.normalize("NFKC", INVISIBLE.sub("", text))
+    text = re.sub(r"[-\u2010]\s*\n\s*", "", text)
+    found = collections.Counter(
+        # The number of a note stands at its word in some programs, and a cell that cannot be calculated has a sign of its own.
+        word.rstrip("0123456789")
+        for word in WORD.findall(EAST.sub(" ", text))
+        if not word.isdigit() and word not in ERRORS
+    )
+    for run in re.findall(r"[\u3040-\u30ff\u3400-\u9fff\uac00-\ud7af]+", re.sub(r"\s+", "", text)):
+        found.update(a + b for a, b in zip(run, run[1:]))
+    return found
+
+
+def run(command, timeout=120):
+    """The output of a program, or nothing if it fails."""
+    try:
+        done = subprocess.run(command, capture_output=True, timeout=timeout)
+    except (OSError, subprocess.TimeoutExpired):
+        return ""
+    return done.stdout.decode("utf-8", "replace")
+
+
+def poppler(path):
+    return run(["pdftotext", "-q", path, "-"])
+
+
+def mupdf(path):
+    try:
+        import pymupdf
+    except ImportError:
+        return None
+    try:
+        pymupdf.TOOLS.mupdf_display_errors(False)
+        with pymupdf.open(path) as document:
+            return "\n".join(page.get_text() for page in document)
+    except Exception:
+        return ""
+
+
+class Visible(HTMLParser):
+    """The words of a page outside of its scripts and styles."""
+
+    def __init__(self):
+        super().__init__()
+        self.hidden, self.text = 0, []
+
+    def handle_starttag(self, tag, _):
+        self.hidden += tag in ("script", "style", "title")
+
+    def handle_endtag(self, tag):
+        self.hidden -= tag in ("script", "style", "title") and self.hidden > 0
+
+    def handle_data(self, data):
+        if not self.hidden:
+            self.text.append(data)
+
+
+def python_mail(path):
+    try:
+        with open(path, "rb") as file:
+            message = email.message_from_binary_file(file, policy=email.policy.default)
+        body = message.get_body(("plain", "html"))
+        text = body.get_content()
+        if body.get_content_type() == "text/html":
+            page = Visible()
+            page.feed(text)
+            text = " ".join(page.text)
+        return text
+    except Exception:
+        return ""
+
+
+def office(paths, target, folder):
+    """What LibreOffice makes of files: for each the files that it wrote."""
+    written = {}
+    for start in range(0, len(paths), FILES_AT_ONCE):
+        names = {}
+        inputs = os.path.join(folder, "in")
+        outputs = os.path.join(folder, "out")
+        for place in (inputs, outputs):
+            shutil.rmtree(place, ignore_errors=True)
+            os.makedirs(place)
+        for at, path in enumerate(paths[start : start + FILES_AT_ONCE]):
+            name = f"f{at}"
+            names[name] = path
+            shutil.copyfile(path, os.path.join(inputs, name + os.path.splitext(path)[1].lower()))
+        profile = f"-env:UserInstallation=file://{folder}/profile"
+        files = [os.path.join(inputs, name) for name in sorted(os.listdir(inputs))]
+        run(["soffice", profile, "--headless", "--convert-to", target, "--outdir", outputs, *files], 600)
+        for name in sorted(os.listdir(outputs)):
+            source = names.get(re.split(r"[-.]", name)[0])
+            if source:
+                with open(os.path.join(outputs, name), "rb") as file:
+                    written.setdefault(source, []).append((name, file.read()))
+    return written
+
+
+def other_readers(kind, paths, folder):
+    """For each file, what other readers read of it, and what else is printed with it."""
+    texts, around = collections.defaultdict(list), {}
+    if kind == "pdf":
+        for path in paths:
+            texts[path] = [text for text in (poppler(path), mupdf(path)) if text is not None]
+    elif kind == "mail":
+        for path in paths:
+            texts[path] = [python_mail(path)]
+    elif kind == "slides":
+        for path, files in office(paths, "pdf", folder).items():
+            for _, content in files:
+                place = os.path.join(folder, "slides.pdf")
+                with open(place, "wb") as file:
+                    file.write(content)
+                texts[path].append(poppler(place))
+    else:
+        target = SHEETS if kind == "sheets" else "txt:Text (encoded):UTF8"
+        for path, files in office(paths, target, folder).items():
+            texts[path].append("\n".join(content.decode("utf-8", "replace") for _, content in files))
+        # What is printed around the text, names of sheets and comments.
+        for path, files in office(paths, "pdf", folder).items():
+            for _, content in files:
+                place = os.path.join(folder, "printed.pdf")
+                with open(place, "wb") as file:
+                    file.write(content)
+                around[path] = poppler(place)
+        if shutil.which("antiword"):
+            for path in paths:
+                if path.lower().endswith(".doc") and (text := run(["antiword", "-m", "UTF-8.txt", path])):
+                    texts[path].append(text)
+    return texts, around
+
+
+def read_by_cognate(program, paths):
+    """For each file, its own part and those inside of it."""
+    parts = collections.defaultdict(list)
+    for start in range(0, len(paths), FILES_AT_ONCE):
+        lines = run([program, "text", "--format", "ndjson", "--", *paths[start : start + FILES_AT_ONCE]], 900)
+        for line in lines.splitlines():
+            part = json.loads(line)
+            parts[part["path"].split("!/")[0]].append(part)
+    return parts
+
+
+def percentile(numbers, share):
+    return sorted(numbers)[min(len(numbers) - 1, int(share * len(numbers)))]
+
+
+def main():
+    parser = argparse.ArgumentParser(description="Compares `cognate text` with other readers.")
+    parser.add_argument("--cognate", default="cognate")
+    parser.add_argument("--files-max", type=int, default=400, help="files of each format")
+    parser.add_argument("--worst", type=int, default=0, help="name this many of the worst files of each format")
+    parser.add_argument("folders", nargs="+")
+    options = parser.parse_args()
+    by_format = collections.defaultdict(set)
+    for folder in options.folders:
+        for place, _, names in os.walk(folder):
+            for name in names:
+                ending = os.path.splitext(name)[1][1:].lower()
+                path = os.path.join(place, name)
+                if ending in FORMATS and os.path.isfile(path) and not os.path.islink(path):
+                    by_format[ending].add(path)
+    print("| format | files | words found | at the tenth percentile | lose a fifth, silently | more words (p90) |")
+    print("|---|---|---|---|---|---|")
+    worst = []
+    for ending in FORMATS:
+        paths = sorted(by_format[ending])
+        if len(paths) > options.files_max:
+            paths = sorted(random.Random(1).sample(paths, options.files_max))
+        if not paths:
+            continue
+        with tempfile.TemporaryDirectory() as folder:
+            truth, around = other_readers(FORMATS[ending], paths, folder)
+        parts = read_by_cognate(options.cognate, paths)
+        all_words = found_words = lost = 0
+        shares, extras, rows = [], [], []
+        for path in paths:
+            texts = [words(text) for text in truth.get(path, []) if text.strip()]
+            if not texts:
+                continue
+            agreed = texts[0].copy()
+            for text in texts[1:]:
+                agreed &= text
+            total = sum(agreed.values())
+            if total < WORDS_MIN:
+                continue
+            own = parts[path][-1] if parts[path] else {"text": "", "outcome": "none"}
+            read = words(own["text"])
+            found = sum((agreed & read).values())
+            known = words(around.get(path, ""))
+            for text in texts:
+                known |= text
+            all_words += total
+            found_words += found
+            shares.append(found / total)
+            extras.append(sum((read - known).values()) / total)
+            is_silent = own["outcome"] in ("text", "recognised")
+            lost += is_silent and found < (1 - LOST_MAX) * total
+            rows.append((found / total, own["outcome"], path))
+        if shares:
+            tenth, more = percentile(shares, 0.1), percentile(extras, 0.9)
+            figures = f"{found_words / all_words:.4f} | {tenth:.4f} | {lost} | {more:.3f}"
+            print(f"| {ending.upper()} | {len(shares)} | {figures} |")
+            sys.stdout.flush()
+            worst.extend((ending, *row) for row in sorted(rows)[: options.worst])
+    for ending, share, outcome, path in worst:
+        print(f"{ending} {share:.3f} {outcome} {path}")
+
+
+if __name__ == "__main__":
+    main()
