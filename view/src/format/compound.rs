@@ -2,7 +2,7 @@
 
 use std::io::{self, Cursor, Read as _, SeekFrom, Write as _};
 
-use cfb::CompoundFile;
+use cfb::{CompoundFile, Version};
 
 use crate::outcome::Reason;
 use crate::source::Source;
@@ -11,8 +11,13 @@ use crate::stop::broken;
 /// Size of a file at most: it is in memory at once.
 const FILE_BYTES_MAX: u64 = 256 << 20;
 
+/// Sectors of the table of a file that is made longer, at most.
+const TABLE_SECTORS_MAX: usize = 256;
 /// Depth of storages that are taken out with another, at most.
 const DEPTH_MAX: usize = 32;
+
+/// A file that is made.
+pub(super) type NewCompound = CompoundFile<Cursor<Vec<u8>>>;
 
 /// A compound file.
 pub(super) struct Compound {
@@ -22,7 +27,14 @@ pub(super) struct Compound {
 impl Compound {
     /// Opens a file.
     pub(super) fn open(source: &mut dyn Source) -> Result<Compound, Reason> {
-        CompoundFile::open(Cursor::new(bytes(source)?)).map(|file| Compound { file }).map_err(reason)
+        let bytes = bytes(source)?;
+        let padded = padded(&bytes);
+        let opened = CompoundFile::open(Cursor::new(bytes));
+        let opened = match (opened, padded) {
+            (Err(_), Some(padded)) => CompoundFile::open(Cursor::new(padded)),
+            (opened, _) => opened,
+        };
+        opened.map(|file| Compound { file }).map_err(reason)
     }
 
     /// The bytes of a stream; `None` if there is none of this name. A stream that is cut gives what is there of it.
@@ -44,7 +56,7 @@ impl Compound {
 
     /// A storage as a file of its own. The bytes of each stream may be changed on their way.
     pub(super) fn extract(&mut self, storage: &str, change: &dyn Fn(&str, &mut Vec<u8>)) -> Result<Vec<u8>, Reason> {
-        let mut file = CompoundFile::create(Cursor::new(Vec::new())).map_err(reason)?;
+        let mut file = created().map_err(reason)?;
         let mut waiting = vec![(String::new(), DEPTH_MAX)];
         while let Some((folder, depth)) = waiting.pop() {
             for entry in self.entries(&format!("{storage}{folder}")) {
@@ -59,7 +71,7 @@ impl Compound {
                 }
             }
         }
-        Ok(file.into_inner().into_inner())
+        finished(file).map_err(reason)
     }
 
     /// The paths of what is in a storage, in the order of their names.
@@ -68,6 +80,18 @@ impl Compound {
         let entry = |entry: cfb::Entry| Entry { name: entry.name().to_owned(), is_storage: entry.is_storage() };
         entries.map(entry).collect()
     }
+}
+
+/// A file as long as its table of sectors: that of some programs names more sectors than there are, which are free.
+fn padded(bytes: &[u8]) -> Option<Vec<u8>> {
+    let sector_bytes = 1_usize.checked_shl(u16_at(bytes, 30)?.into()).filter(|bytes| matches!(bytes, 512 | 4096))?;
+    let table_sectors = place_at(bytes, 44).filter(|sectors| *sectors <= TABLE_SECTORS_MAX)?;
+    let named_bytes = (1 + table_sectors * (sector_bytes / 4)) * sector_bytes;
+    (named_bytes > bytes.len()).then(|| {
+        let mut padded = bytes.to_vec();
+        padded.resize(named_bytes, 0);
+        padded
+    })
 }
 
 /// A stream or a storage.
@@ -79,8 +103,19 @@ pub(super) struct Entry {
 
 /// A file of one stream.
 pub(super) fn with_stream(path: &str, bytes: &[u8]) -> Result<Vec<u8>, Reason> {
-    let mut file = CompoundFile::create(Cursor::new(Vec::new())).map_err(reason)?;
+    let mut file = created().map_err(reason)?;
     file.create_stream(path).and_then(|mut stream| stream.write_all(bytes)).map_err(reason)?;
+    finished(file).map_err(reason)
+}
+
+/// A new file in memory, in the version that all programs read.
+pub(super) fn created() -> io::Result<NewCompound> {
+    CompoundFile::create_with_version(Version::V3, Cursor::new(Vec::new()))
+}
+
+/// The bytes of a file that was made.
+pub(super) fn finished(mut file: NewCompound) -> io::Result<Vec<u8>> {
+    file.flush()?;
     Ok(file.into_inner().into_inner())
 }
 
@@ -121,14 +156,14 @@ pub(super) fn wide_text(bytes: &[u8]) -> String {
 /// A compound file with these streams, whose names may have storages before them.
 #[cfg(test)]
 pub(super) fn compound_of(streams: &[(&str, &[u8])]) -> Vec<u8> {
-    let mut file = CompoundFile::create(Cursor::new(Vec::new())).unwrap();
+    let mut file = created().unwrap();
     for (path, bytes) in streams {
         if let Some((storage, _)) = path.rsplit_once('/') {
             file.create_storage_all(storage).unwrap();
         }
         file.create_stream(path).unwrap().write_all(bytes).unwrap();
     }
-    file.into_inner().into_inner()
+    finished(file).unwrap()
 }
 
 #[cfg(test)]
@@ -144,6 +179,17 @@ mod tests {
         let entry = |name: &str, is_storage| Entry { name: name.to_owned(), is_storage };
         assert_eq!(compound.entries("/"), [entry("a", true), entry("c", false)]);
         assert_eq!(compound.entries("/nowhere"), []);
+    }
+
+    #[test]
+    fn a_file_without_the_free_sectors_that_its_table_names_is_read() {
+        let mut file = compound_of(&[("c", &[7; 5000])]);
+        let table = 512 * (1 + usize::try_from(u32_at(&file, 76).unwrap()).unwrap());
+        let sectors = file.len() / 512 - 1;
+        // The entries behind the last sector say that there are more, and that they are free.
+        file[table + 4 * sectors..table + 512].fill(0xFF);
+        assert_eq!(Compound::open(&mut Cursor::new(&*file)).unwrap().stream("c"), Ok(Some(vec![7; 5000])));
+        assert_eq!(padded(&file).map(|padded| padded.len()), Some(129 * 512));
     }
 
     #[test]

@@ -2,9 +2,7 @@
 
 use std::io::{self, Cursor, Write as _};
 
-use cfb::CompoundFile;
-
-use crate::format::compound::{Compound, u16_at, u32_at};
+use crate::format::compound::{Compound, NewCompound, created, finished, u16_at, u32_at};
 use crate::format::embedding::VisitEmbedded;
 use crate::format::mapi::{ATTACHED, Message, NUMBER, Properties};
 use crate::outcome::Reason;
@@ -97,11 +95,11 @@ fn properties(file: &mut Compound, storage: &str, header_bytes: usize) -> Result
 }
 
 /// Writes a message as Outlook saves it, as far as it is read.
-pub(super) struct MessageWriter(CompoundFile<Cursor<Vec<u8>>>);
+pub(super) struct MessageWriter(NewCompound);
 
 impl MessageWriter {
     pub(super) fn new() -> io::Result<MessageWriter> {
-        CompoundFile::create(Cursor::new(Vec::new())).map(MessageWriter)
+        created().map(MessageWriter)
     }
 
     /// Writes a value of text or bytes.
@@ -140,9 +138,8 @@ impl MessageWriter {
         self.storage(format!("{attachment}/{ATTACHED_MESSAGE}"))
     }
 
-    pub(super) fn finish(mut self) -> io::Result<Vec<u8>> {
-        self.0.flush()?;
-        Ok(self.0.into_inner().into_inner())
+    pub(super) fn finish(self) -> io::Result<Vec<u8>> {
+        finished(self.0)
     }
 
     fn storage(&mut self, path: String) -> io::Result<String> {

@@ -14,14 +14,18 @@ use crate::outcome::Reason;
 use crate::source::Source;
 use crate::text::Text;
 
-/// The stream of a workbook, and the names under which the reader finds it.
+/// The stream of a workbook, that of one of before 1997, and the names under which the reader finds them.
 const WORKBOOK: &str = "/Workbook";
+const OLD_WORKBOOK: &str = "/Book";
 const KNOWN: [&str; 2] = ["Workbook", "Book"];
 
 /// Reads a workbook.
 pub(super) fn extract(source: &mut dyn Source, text: &mut dyn Text) -> Result<(), Reason> {
     let mut file = Compound::open(source)?;
-    let stream = file.stream(WORKBOOK)?.unwrap_or_default();
+    let stream = match file.stream(WORKBOOK)? {
+        Some(stream) => stream,
+        None => file.stream(OLD_WORKBOOK)?.ok_or(Reason::Damaged)?,
+    };
     let boxes = boxes::of_sheets(&stream);
     let is_known = |entry: &Entry| KNOWN.contains(&entry.name.as_str());
     let bytes = match file.entries("/").iter().any(is_known) {
@@ -82,5 +86,55 @@ fn give(cell: &Data, text: &mut dyn Text) -> Result<(), Reason> {
         Data::Float(number) => text.push(&number_text(*number)),
         Data::DateTime(time) => text.push(&number_text(time.as_f64())),
         cell => text.push(&cell.to_string()),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::format::compound::compound_of;
+    use crate::kind::Kind;
+    use crate::text::tests::text_of;
+
+    /// The stream of a workbook of one sheet, which has a number, a text and a comment.
+    fn stream() -> Vec<u8> {
+        let record = |kind: u16, body: &[u8]| {
+            [&kind.to_le_bytes()[..], &u16::try_from(body.len()).unwrap().to_le_bytes(), body].concat()
+        };
+        let begin = |of: u8| record(0x0809, &[0, 6, of, 0, 0xBB, 0x0D, 0xCC, 0x07, 0, 0, 0, 0, 6, 0, 0, 0]);
+        let text = record(0x00FC, b"\x01\0\0\0\x01\0\0\0\x04\0\0text");
+        let start = u32::try_from(20 + 13 + text.len() + 4).unwrap().to_le_bytes();
+        [
+            begin(5),
+            record(0x0085, &[&start[..], &[0, 0, 1, 0, b'S']].concat()),
+            text,
+            record(0x000A, &[]),
+            begin(0x10),
+            record(0x0203, &[&[0, 0, 0, 0, 0, 0][..], &0.1_f64.to_le_bytes()].concat()),
+            record(0x00FD, &[1, 0, 0, 0, 0, 0, 0, 0, 0, 0]),
+            record(0x01B6, &[0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 4, 0, 0, 0, 0, 0, 0, 0]),
+            record(0x003C, b"\0note"),
+            record(0x000A, &[]),
+        ]
+        .concat()
+    }
+
+    #[test]
+    fn sheets_are_read_with_their_comments_whatever_the_case_of_the_name_of_the_stream() {
+        for name in ["Workbook", "WORKBOOK", "Book", "BOOK"] {
+            let file = compound_of(&[(name, &stream())]);
+            assert_eq!(Kind::detect(&mut Cursor::new(&*file)).unwrap(), Kind::Xls, "{name}");
+            assert_eq!(text_of(Kind::Xls, &file).as_deref(), Ok("S\n0.1\ntext\nnote"), "{name}");
+        }
+    }
+
+    #[test]
+    fn a_workbook_that_is_cut_is_damaged() {
+        let stream = stream();
+        assert_eq!(text_of(Kind::Xls, &compound_of(&[("Workbook", &stream[..30])])), Err(Reason::Damaged));
+        for length in 0..stream.len() {
+            let _ = text_of(Kind::Xls, &compound_of(&[("Workbook", &stream[..length])]));
+        }
+        assert_eq!(text_of(Kind::Xls, &compound_of(&[("Other", b"")])), Err(Reason::Damaged));
     }
 }
