@@ -49,6 +49,8 @@ struct Document {
 struct Content {
     digest: String,
     size_bytes: u64,
+    /// Bytes of pieces of one byte again and again.
+    repeated_bytes: u64,
     payload_bytes: u64,
     /// Occurrences of each tag and length of its chunk; templates apart.
     tags: BTreeMap<String, (u64, u64)>,
@@ -305,7 +307,9 @@ impl Corpus {
                 covered.documents += 1;
                 covered.contents.insert(number);
             }
-            let shared_bytes = sum(&content.tags, &tags);
+            // What repeats says nothing of other documents, and is there as well with a copy of the whole.
+            let repeated_bytes = if holds(number, other) { content.repeated_bytes } else { 0 };
+            let shared_bytes = sum(&content.tags, &tags) + repeated_bytes;
             covered.shared_bytes += shared_bytes;
             covered.once_bytes.insert(number, shared_bytes);
             covered.template_bytes += sum(&content.templates, &templates);
@@ -472,6 +476,7 @@ fn chunked(digest: &str, bytes: &[u8], line: &Value) -> Content {
         digest: digest.to_owned(),
         size_bytes,
         payload_bytes: 0,
+        repeated_bytes: 0,
         tags: BTreeMap::new(),
         templates: BTreeMap::new(),
         documents: Vec::new(),
@@ -488,7 +493,7 @@ fn chunked(digest: &str, bytes: &[u8], line: &Value) -> Content {
         let tag = tags.entry(chunk[2].as_str().unwrap().to_owned()).or_insert((0, length));
         assert_eq!(tag.1, length, "a tag has one length");
         tag.0 += 1;
-        content.payload_bytes += if repeated { 0 } else { length };
+        *(if repeated { &mut content.repeated_bytes } else { &mut content.payload_bytes }) += length;
     }
     assert_eq!(end, size_bytes, "the chunks cover the document");
     content

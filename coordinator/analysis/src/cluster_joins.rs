@@ -145,6 +145,7 @@ mod tests {
             size_bytes,
             payload_bytes: size_bytes,
             weight: size_bytes,
+            repeated_bytes: 0,
             chunk_count: 1,
             spoken_for: false,
             counts_as_text: false,

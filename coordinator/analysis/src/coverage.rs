@@ -7,6 +7,7 @@ use std::collections::HashMap;
 
 use cognate_similarity::{Level, Link, OverlapLevel};
 
+use crate::freeze::FrozenContent;
 use crate::link_figures::LinkFigures;
 use crate::ratio::Fraction;
 use crate::subject::Subject;
@@ -78,11 +79,17 @@ impl<'a> ClosestRelatives<'a> {
             (0..count).flat_map(|a| (0..count).map(move |b| (a, b))).map(|(a, b)| bytes(a, b)).collect()
         };
         match self.coverage {
-            Coverage::Chunks => LabelOverlap {
-                shared_bytes: cells(&|a, b| counted.shared_bytes(a, b)),
-                template_bytes: cells(&|a, b| counted.template_bytes(a, b)),
-                shared_once_bytes: cells(&|a, b| counted.shared_once_bytes(a, b)),
-            },
+            Coverage::Chunks => {
+                let mut covered = LabelOverlap {
+                    shared_bytes: cells(&|a, b| counted.shared_bytes(a, b)),
+                    template_bytes: cells(&|a, b| counted.template_bytes(a, b)),
+                    shared_once_bytes: cells(&|a, b| counted.shared_once_bytes(a, b)),
+                };
+                // What repeats within a document, as zeros do, says nothing of others and is left out by the engine; of a
+                // document that the other label has as a whole it is there as well.
+                self.add(&mut covered, |content, _, is_held| if is_held { content.repeated_bytes } else { 0 });
+                covered
+            }
             Coverage::Samples => {
                 let totals = self.totals();
                 let bytes = |a: u16, features| {
@@ -118,6 +125,19 @@ impl<'a> ClosestRelatives<'a> {
         let count = usize::from(self.level.label_count);
         let none = || vec![0_u64; count * count];
         let mut covered = LabelOverlap { shared_bytes: none(), template_bytes: none(), shared_once_bytes: none() };
+        self.add(
+            &mut covered,
+            |content, closest, is_held| {
+                if is_held { content.size_bytes } else { closest.min(content.size_bytes) }
+            },
+        );
+        covered
+    }
+
+    /// Adds bytes of each content to what its labels have in common with others: by what its closest relative under the other
+    /// label has, and whether that holds a copy.
+    fn add(&self, covered: &mut LabelOverlap, bytes: impl Fn(&FrozenContent, u64, bool) -> u64) {
+        let count = usize::from(self.level.label_count);
         let mut copies = vec![0_u64; count];
         for (content, frozen) in (0u32..).zip(&self.subject.frozen.contents) {
             copies.fill(0);
@@ -125,8 +145,7 @@ impl<'a> ClosestRelatives<'a> {
             for (own, own_copies) in copies.iter().enumerate().filter(|(_, copies)| **copies > 0) {
                 for other in (0..self.level.label_count).filter(|other| usize::from(*other) != own) {
                     let closest = self.shared_bytes.get(&(content, other)).copied().unwrap_or(0);
-                    let is_held = copies[usize::from(other)] > 0;
-                    let bytes = if is_held { frozen.size_bytes } else { closest.min(frozen.size_bytes) };
+                    let bytes = bytes(frozen, closest, copies[usize::from(other)] > 0);
                     let cell = own * count + usize::from(other);
                     let all = bytes.saturating_mul(*own_copies);
                     covered.shared_bytes[cell] = covered.shared_bytes[cell].saturating_add(all);
@@ -134,6 +153,5 @@ impl<'a> ClosestRelatives<'a> {
                 }
             }
         }
-        covered
     }
 }

@@ -143,6 +143,8 @@ pub(crate) struct FrozenContent {
     pub(crate) payload_bytes: u64,
     /// Weight of its features, templates apart: the payload if they are chunks.
     pub(crate) weight: u64,
+    /// Bytes of chunks that are within it again and again, as zeros are: no weight of them is counted.
+    pub(crate) repeated_bytes: u64,
     pub(crate) chunk_count: u64,
     /// True if the layer of text speaks for its documents: as bytes they are identical to others, or share nothing with them.
     pub(crate) spoken_for: bool,
@@ -159,6 +161,7 @@ impl FrozenContent {
             size_bytes: content.size_bytes,
             payload_bytes: if has_chunks { weight } else { content.size_bytes },
             weight,
+            repeated_bytes: content.repeated_bytes,
             chunk_count: content.chunk_count,
             spoken_for: false,
             counts_as_text: false,

@@ -24,6 +24,7 @@ pub(crate) fn frozen(trees: &[&Tree]) -> FrozenSet {
         size_bytes: 1000,
         payload_bytes: 1000,
         weight: 1000,
+        repeated_bytes: 0,
         chunk_count: 1,
         spoken_for: false,
         counts_as_text: false,

@@ -309,3 +309,20 @@ fn an_archive_is_distinguished_from_its_parts() {
     assert_eq!(report["sites"][0]["status"], json!({"contains": 1}));
     assert_eq!(report["sites"][1]["status"], json!({"contained": 4}));
 }
+
+#[test]
+fn all_of_a_file_of_zeros_that_both_have_is_in_common() {
+    let sandbox = Sandbox::seeded(seed(0x5BA5_0001));
+    let mut image = vec![0; 3 << 20];
+    image[..11].copy_from_slice(b"disk image!");
+    let files: Files = [("disk.img".to_owned(), image)].into_iter().collect();
+    let folders = ["a", "b"].map(|name| (name, sandbox.tree(name, &files)));
+    let folders = folders.each_ref().map(|(name, path)| (*name, path.as_path()));
+    let report = sandbox.report(&folders, &[]);
+    let overlap = &report["overlap"][0];
+    assert_eq!(
+        (&overlap["shared_bytes_a"], &overlap["shared_bytes_b"]),
+        (&json!(3 << 20), &json!(3 << 20)),
+        "{overlap}"
+    );
+}
