@@ -8,7 +8,7 @@
 | PDF | poppler (`pdftotext`), and MuPDF where the Python package `pymupdf` is installed |
 | DOC, DOCX, RTF, ODT | LibreOffice, and for DOC `antiword` where it is installed |
 | XLS, XLSX, ODS | LibreOffice (all sheets) |
-| PPT, PPTX, ODP | LibreOffice and poppler, by way of PDF |
+| PPT, PPTX, ODP | LibreOffice and poppler, by way of PDF, and `python-pptx` where it is installed, of others than PPTX by way of LibreOffice |
 | mail | Python's `email` |
 
 The truth of a file is what all its other readers agree on, as a multiset of words: letters and digits with a letter among them,
@@ -107,19 +107,49 @@ class Visible(HTMLParser):
             self.text.append(data)
 
 
+def python_slides(content):
+    """The words of slides and notes, or None without the package."""
+    try:
+        import pptx
+    except ImportError:
+        return None
+    import io
+
+    text = []
+
+    def walk(shapes):
+        for shape in shapes:
+            if shape.has_text_frame:
+                text.append(shape.text_frame.text)
+            if getattr(shape, "has_table", False) and shape.has_table:
+                text.extend(cell.text for row in shape.table.rows for cell in row.cells)
+            if hasattr(shape, "shapes"):
+                walk(shape.shapes)
+
+    try:
+        for slide in pptx.Presentation(io.BytesIO(content)).slides:
+            walk(slide.shapes)
+            if slide.has_notes_slide:
+                walk(slide.notes_slide.shapes)
+    except Exception:
+        return ""
+    return "\n".join(text)
+
+
 def python_mail(path):
     try:
         with open(path, "rb") as file:
             message = email.message_from_binary_file(file, policy=email.policy.default)
         body = message.get_body(("plain", "html"))
         text = body.get_content()
+        people = " ".join(str(value) for name in ("subject", "from", "to", "cc") for value in message.get_all(name, []))
         if body.get_content_type() == "text/html":
             page = Visible()
             page.feed(text)
             text = " ".join(page.text)
-        return text
+        return text, people
     except Exception:
-        return ""
+        return "", ""
 
 
 def office(paths, target, folder):
@@ -155,7 +185,8 @@ def other_readers(kind, paths, folder):
             texts[path] = [text for text in (poppler(path), mupdf(path)) if text is not None]
     elif kind == "mail":
         for path in paths:
-            texts[path] = [python_mail(path)]
+            text, around[path] = python_mail(path)
+            texts[path] = [text]
     elif kind == "slides":
         for path, files in office(paths, "pdf", folder).items():
             for _, content in files:
@@ -163,6 +194,16 @@ def other_readers(kind, paths, folder):
                 with open(place, "wb") as file:
                     file.write(content)
                 texts[path].append(poppler(place))
+                around[path] = texts[path][0]
+        changed = [path for path in paths if not path.lower().endswith(".pptx")]
+        packed = {path: files[0][1] for path, files in office(changed, "pptx", folder).items()}
+        for path in paths:
+            if path.lower().endswith(".pptx"):
+                with open(path, "rb") as file:
+                    packed[path] = file.read()
+            text = python_slides(packed.get(path, b""))
+            if text is not None:
+                texts[path].append(text)
     else:
         target = SHEETS if kind == "sheets" else "txt:Text (encoded):UTF8"
         for path, files in office(paths, target, folder).items():
@@ -174,6 +215,11 @@ def other_readers(kind, paths, folder):
                 with open(place, "wb") as file:
                     file.write(content)
                 around[path] = poppler(place)
+        if kind == "sheets":
+            for path, files in office(paths, "html:HTML (StarCalc)", folder).items():
+                page = Visible()
+                page.feed(" ".join(content.decode("utf-8", "replace") for _, content in files))
+                around[path] = around.get(path, "") + " ".join(page.text)
         if shutil.which("antiword"):
             for path in paths:
                 if path.lower().endswith(".doc") and (text := run(["antiword", "-m", "UTF-8.txt", path])):
@@ -236,7 +282,11 @@ def main():
             if total < WORDS_MIN:
                 continue
             own = parts[path][-1] if parts[path] else {"text": "", "outcome": "none"}
-            read = words(own["text"])
+            text = own["text"]
+            if own["outcome"] == "container":
+                # Messages that begin as those of a mailbox do.
+                text = "\n".join(part["text"] for part in parts[path] if part["kind"] == "mail")
+            read = words(text)
             found = sum((agreed & read).values())
             known = words(around.get(path, ""))
             for text in texts:

@@ -19,8 +19,8 @@ const DOCUMENT: &str = "/WordDocument";
 /// The first number of a document, and the first version that is written in pieces as described.
 const IDENTIFIER: u16 = 0xA5EC;
 const VERSION_MIN: u16 = 0x00C1;
-/// The same of Word 6 and of Word 95.
-const OLD_IDENTIFIER: u16 = 0xA5DC;
+/// The same of Word 6 and of Word 95, in all languages.
+const OLD_IDENTIFIERS: [u16; 5] = [0xA5DC, 0xA5EC, 0xA697, 0xA698, 0xA699];
 const OLD_VERSION_MIN: u16 = 101;
 const OLD_TEXT_AT: usize = 0x18;
 const OLD_LENGTHS_AT: usize = 0x34;
@@ -54,7 +54,9 @@ pub(super) fn extract(source: &mut dyn Source, text: &mut dyn Text) -> Result<()
     }
     match (identifier, version) {
         (IDENTIFIER, VERSION_MIN..) => {}
-        (OLD_IDENTIFIER | IDENTIFIER, OLD_VERSION_MIN..VERSION_MIN) => return extract_old(&document, flags, text),
+        (old, OLD_VERSION_MIN..VERSION_MIN) if OLD_IDENTIFIERS.contains(&old) => {
+            return extract_old(&document, flags, text);
+        }
         _ => return Err(Reason::Unsupported),
     }
     let table = if flags & USES_TABLE_1 != 0 { "/1Table" } else { "/0Table" };
