@@ -162,7 +162,7 @@ impl Document<'_> {
             let width = piece.character_bytes();
             let (first, last) = (piece.start.max(start), piece.end.min(end));
             let from = piece.at.saturating_add((first - piece.start).saturating_mul(width));
-            let to = from.saturating_add((last - first).saturating_mul(width));
+            let to = from.saturating_add(last.saturating_sub(first).saturating_mul(width));
             is_complete &= to <= self.bytes.len();
             let to = to.min(self.bytes.len());
             for shown in self.hidden.shown_between(from.min(to), to) {

@@ -13,6 +13,8 @@ use crate::outcome::Reason;
 use crate::source::Source;
 use crate::text::Text;
 
+/// Where a presentation is that was saved for `PowerPoint` 95 too.
+const BESIDE_OLD: &str = "/PP97_DUALSTORAGE";
 /// Kinds of records.
 const DOCUMENT: u16 = 0x03E8;
 const SLIDE_ATOM: u16 = 0x03EF;
@@ -49,11 +51,12 @@ const DEPTH_MAX: usize = 32;
 /// Reads a presentation.
 pub(super) fn extract(source: &mut dyn Source, text: &mut dyn Text) -> Result<(), Reason> {
     let mut file = Compound::open(source)?;
-    let user = file.stream("/Current User")?.unwrap_or_default();
+    let root = if file.is_storage(BESIDE_OLD) { BESIDE_OLD } else { "" };
+    let user = file.stream(&format!("{root}/Current User"))?.unwrap_or_default();
     if u32_at(&user, 12) == Some(ENCRYPTED) {
         return Err(Reason::Encrypted);
     }
-    let stream = file.stream("/PowerPoint Document")?.ok_or(Reason::Damaged)?;
+    let stream = file.stream(&format!("{root}/PowerPoint Document"))?.ok_or(Reason::Damaged)?;
     let edit = place_at(&user, 16).and_then(|edit| Presentation::read(&stream, edit));
     let last = || last_edit(&stream).and_then(|edit| Presentation::read(&stream, edit));
     let presentation = edit.or_else(last).ok_or(Reason::Damaged)?;

@@ -79,6 +79,18 @@ fn slides_are_read_in_their_order_each_with_its_notes() {
 }
 
 #[test]
+fn a_presentation_that_was_saved_for_an_older_version_too_is_read_in_the_newer_one() {
+    let [stream, user] = presentation(&[slide(&[wide("new")], 0)], &[], &[]);
+    let file = compound_of(&[
+        ("PowerPoint Document", b"of before"),
+        ("Current User", b""),
+        ("PP97_DUALSTORAGE/PowerPoint Document", &stream),
+        ("PP97_DUALSTORAGE/Current User", &user),
+    ]);
+    assert_eq!(text_of(Kind::Ppt, &file).as_deref(), Ok("new"));
+}
+
+#[test]
 fn what_is_filled_in_is_no_text() {
     let number = record(0, FILLED_IN[0], &numbers(&[5]));
     let slides = [slide(&[[narrow("Page * of"), number].concat()], 0)];
