@@ -75,7 +75,7 @@ pub enum Kind {
     Png = 32,
     /// A RAR archive.
     Rar = 40,
-    /// A section of OneNote.
+    /// A section of `OneNote`.
     OneNote = 43,
     /// Help that was compiled (CHM).
     Chm = 44,
@@ -87,7 +87,7 @@ pub enum Kind {
     Wim = 47,
     /// A database of Access.
     Access = 48,
-    /// A document of WordPerfect.
+    /// A document of `WordPerfect`.
     WordPerfect = 49,
     /// A document of Hangul.
     Hwp = 50,
@@ -95,13 +95,13 @@ pub enum Kind {
     Ebook = 51,
     /// A database of Notes.
     NotesDatabase = 52,
-    /// A publication of InDesign or `FrameMaker`.
+    /// A publication of `InDesign` or `FrameMaker`.
     Layout = 53,
     /// An image of a disk or disc.
     DiskImage = 54,
     /// Another archive or compressed file (cpio, ar, ARJ, LHA, ACE, lzip, lz4, LZMA, compress).
     OtherArchive = 55,
-    /// A file that a program has encrypted (PGP, age, OpenSSL, KeePass, LUKS).
+    /// A file that a program has encrypted (PGP, age, `OpenSSL`, `KeePass`, LUKS).
     EncryptedFile = 56,
     /// Anything else: other pictures, programs, sound.
     Other = 255,

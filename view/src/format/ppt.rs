@@ -1,4 +1,4 @@
-//! Presentations of PowerPoint of 1997 to 2003: slide by slide, each with its notes, as those of Office Open XML.
+//! Presentations of `PowerPoint` of 1997 to 2003: slide by slide, each with its notes, as those of Office Open XML.
 //!
 //! A presentation is a tree of records. Each time that it is saved, what has changed is added at its end with a directory of
 //! where it is now ([MS-PPT] 2.1.2); the latest says which slides there are.

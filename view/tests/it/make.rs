@@ -229,7 +229,7 @@ pub(crate) fn word_streams(text: &[u8]) -> [Vec<u8>; 2] {
     document[..4].copy_from_slice(&[0xEC, 0xA5, 0xC1, 0]);
     document[76..80].copy_from_slice(&length);
     document.extend_from_slice(text);
-    let piece = (0x400_u32 * 2 | 0x4000_0000).to_le_bytes();
+    let piece = ((0x400_u32 * 2) | 0x4000_0000).to_le_bytes();
     let table = [&[2, 16, 0, 0, 0, 0, 0, 0, 0][..], &length, &[0, 0], &piece, &[0, 0]].concat();
     document[0x1A6..0x1AA].copy_from_slice(&u32::try_from(table.len()).unwrap().to_le_bytes());
     [document, table]

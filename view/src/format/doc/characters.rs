@@ -83,8 +83,9 @@ mod tests {
         let hidden = Hidden(vec![10..20, 30..40]);
         let shown = |start, end| hidden.shown_between(start, end).collect::<Vec<_>>();
         assert_eq!(shown(0, 50), [0..10, 20..30, 40..50]);
-        assert_eq!((shown(12, 18), shown(15, 35)), (vec![], vec![20..30]));
-        assert_eq!(shown(40, 41), [40..41]);
+        assert!(shown(12, 18).is_empty());
+        assert_eq!(shown(15, 35), std::slice::from_ref(&(20..30)));
+        assert_eq!(shown(40, 41), std::slice::from_ref(&(40..41)));
     }
 
     #[test]

@@ -24,7 +24,7 @@ fn document(pieces: &[(&str, bool)], stories: [u32; STORIES], flags: u16) -> Vec
                 bytes.extend(text.encode_utf16().flat_map(u16::to_le_bytes));
             }
             false => {
-                places.extend((at * 2 | IS_NARROW).to_le_bytes());
+                places.extend(((at * 2) | IS_NARROW).to_le_bytes());
                 bytes.extend_from_slice(&encoding_rs::WINDOWS_1252.encode(text).0);
             }
         }
