@@ -23,6 +23,7 @@ mod ppt;
 mod pptx;
 mod pst;
 mod rtf;
+mod sheet;
 mod tiff;
 mod tnef;
 mod xls;

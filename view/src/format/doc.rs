@@ -7,7 +7,7 @@ mod characters;
 
 use encoding_rs::{Encoding, WINDOWS_1252};
 
-use self::characters::Hidden;
+use self::characters::Visibility;
 use crate::charset;
 use crate::format::compound::{Compound, place_at, u16_at, u32_at, wide_text};
 use crate::outcome::Reason;
@@ -62,7 +62,7 @@ pub(super) fn extract(source: &mut dyn Source, text: &mut dyn Text) -> Result<()
     let table = if flags & USES_TABLE_1 != 0 { "/1Table" } else { "/0Table" };
     let table = file.stream(table)?.ok_or(Reason::Damaged)?;
     let pieces = part(&document, &table, PIECES_AT).and_then(pieces).ok_or(Reason::Damaged)?;
-    let hidden = part(&document, &table, CHARACTER_PAGES_AT).map(|pages| Hidden::read(&document, pages));
+    let hidden = part(&document, &table, CHARACTER_PAGES_AT).map(|pages| Visibility::read(&document, pages));
     let document = Document { bytes: &document, pieces, hidden: hidden.unwrap_or_default(), encoding: WINDOWS_1252 };
     document.stories(LENGTHS_AT, text)
 }
@@ -85,7 +85,7 @@ fn extract_old(document: &[u8], flags: u16, text: &mut dyn Text) -> Result<(), R
         }),
     };
     let encoding = charset::Encoding::of_bytes(document.get(start..end).unwrap_or_default());
-    Document { bytes: document, pieces, hidden: Hidden::default(), encoding }.stories(OLD_LENGTHS_AT, text)
+    Document { bytes: document, pieces, hidden: Visibility::default(), encoding }.stories(OLD_LENGTHS_AT, text)
 }
 
 impl Document<'_> {
@@ -149,7 +149,7 @@ fn pieces(mut table: &[u8]) -> Option<Vec<Piece>> {
 struct Document<'d> {
     bytes: &'d [u8],
     pieces: Vec<Piece>,
-    hidden: Hidden,
+    hidden: Visibility,
     /// Of characters of one byte.
     encoding: &'static Encoding,
 }

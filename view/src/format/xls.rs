@@ -9,7 +9,7 @@ use std::panic::{AssertUnwindSafe, catch_unwind};
 use calamine::{Data, Reader, Xls, XlsError, Xlsb};
 
 use crate::format::compound::{self, Compound, Entry};
-use crate::format::xlsx::number_text;
+use crate::format::sheet::number_text;
 use crate::outcome::Reason;
 use crate::source::Source;
 use crate::text::Text;

@@ -7,6 +7,7 @@
 use std::borrow::Cow;
 
 use crate::format::package::Package;
+use crate::format::sheet::{header_text, number_text};
 use crate::format::xls;
 use crate::format::xml::{Tag, XmlVisitor};
 use crate::outcome::Reason;
@@ -55,42 +56,6 @@ pub(super) fn extract(source: &mut dyn Source, text: &mut dyn Text) -> Result<()
         }
     }
     package.finish()
-}
-
-/// A number with the fifteen digits that a spreadsheet shows at most: programs store the same one with more, and differently.
-pub(super) fn number_text(number: f64) -> String {
-    let rounded = format!("{number:.14e}").parse().unwrap_or(number);
-    f64::to_string(&rounded)
-}
-
-/// The words of a header of pages, which has codes for fonts, places and numbers: `&L`, `&"Arial,Bold"`, `&12`.
-pub(super) fn header_text(text: &str) -> String {
-    let mut parts = text.split('&');
-    let mut words = parts.next().unwrap_or_default().to_owned();
-    let mut is_sign = false;
-    for part in parts {
-        let rest = match part.chars().next() {
-            // Two of the sign are the sign.
-            None if !is_sign => {
-                is_sign = true;
-                words.push('&');
-                continue;
-            }
-            _ if is_sign => part,
-            Some('"') => part[1..].split_once('"').map_or("", |(_, rest)| rest),
-            Some('L' | 'C' | 'R') => {
-                words.push('\n');
-                &part[1..]
-            }
-            Some('0'..='9') => part.trim_start_matches(|digit: char| digit.is_ascii_digit()),
-            Some('K') => part.get(7..).unwrap_or_default(),
-            Some(letter) => &part[letter.len_utf8()..],
-            None => part,
-        };
-        is_sign = false;
-        words.push_str(rest);
-    }
-    words
 }
 
 /// The names of the sheets and the ids of their parts, in order.

@@ -14,11 +14,11 @@ const IS_HIDDEN: u16 = 0x083C;
 
 /// Where text that is not shown is in the document, in order and apart.
 #[derive(Debug, Default)]
-pub(super) struct Hidden(Vec<Range<usize>>);
+pub(super) struct Visibility(Vec<Range<usize>>);
 
-impl Hidden {
+impl Visibility {
     /// Reads the pages whose numbers stand in a table of the document.
-    pub(super) fn read(document: &[u8], table: &[u8]) -> Hidden {
+    pub(super) fn read(document: &[u8], table: &[u8]) -> Visibility {
         let count = table.len().saturating_sub(4) / 8;
         let mut hidden: Vec<Range<usize>> = Vec::new();
         for number in 0..count.min(PAGES_MAX) {
@@ -27,7 +27,7 @@ impl Hidden {
             page.into_iter().for_each(|page| hidden_on(page, &mut hidden));
         }
         hidden.sort_by_key(|range| range.start);
-        Hidden(hidden)
+        Visibility(hidden)
     }
 
     /// The parts of a range that are shown.
@@ -80,7 +80,7 @@ mod tests {
 
     #[test]
     fn hidden_ranges_are_left_out() {
-        let hidden = Hidden(vec![10..20, 30..40]);
+        let hidden = Visibility(vec![10..20, 30..40]);
         let shown = |start, end| hidden.shown_between(start, end).collect::<Vec<_>>();
         assert_eq!(shown(0, 50), [0..10, 20..30, 40..50]);
         assert!(shown(12, 18).is_empty());

@@ -117,7 +117,7 @@ fn documents_of_word_6_are_read_in_their_code_page() {
 fn a_piece_that_ends_before_it_begins_has_no_text() {
     let backwards = Piece { start: 20, end: 10, at: 0, is_narrow: true };
     let document =
-        Document { bytes: b"text", pieces: vec![backwards], hidden: Hidden::default(), encoding: WINDOWS_1252 };
+        Document { bytes: b"text", pieces: vec![backwards], hidden: Visibility::default(), encoding: WINDOWS_1252 };
     let mut text = crate::text::tests::CollectedText::default();
     assert_eq!(document.story(0, 40, &mut text), Ok(true));
     assert_eq!(text.finish(), "");

@@ -41,11 +41,11 @@ pub(in crate::format) fn members(source: &mut dyn Source, each: &mut VisitEmbedd
 
 #[derive(Default)]
 struct Files<'a> {
-    found: Vec<Attached<'a>>,
+    found: Vec<Attachment<'a>>,
     seen: HashSet<ObjectIdentifier>,
 }
 
-struct Attached<'a> {
+struct Attachment<'a> {
     specification: Dict<'a>,
     stream: Stream<'a>,
 }
@@ -85,7 +85,7 @@ impl<'a> Files<'a> {
         let streams = specification.get::<Dict<'_>>(EF);
         let stream = streams.and_then(|streams| [UF, F].into_iter().find_map(|key| streams.get::<Stream<'_>>(key)));
         if let Some(stream) = stream.filter(|stream| self.seen.insert(stream.obj_id())) {
-            self.found.push(Attached { specification, stream });
+            self.found.push(Attachment { specification, stream });
         }
     }
 }

@@ -2,7 +2,7 @@
 //! below a page.
 
 use crate::format::compound::{place_at, u16_at, wide_text};
-use crate::format::xlsx::header_text;
+use crate::format::sheet::header_text;
 
 /// Kinds of records.
 const HEADER: u16 = 0x0014;

@@ -98,20 +98,6 @@ fn a_workbook_without_its_parts_is_damaged_and_one_without_a_sheet_has_its_name_
 }
 
 #[test]
-fn codes_of_a_header_are_no_words() {
-    let cases = [
-        ("&L&\"Arial,Bold\"&12Secret&CPage &P of &N&R&D", "\nSecret\nPage  of \n"),
-        ("A && B", "A & B"),
-        ("&K00FF00green", "green"),
-        ("plain", "plain"),
-        ("&", "&"),
-    ];
-    for (text, wanted) in cases {
-        assert_eq!(super::header_text(text), wanted, "{text}");
-    }
-}
-
-#[test]
 fn numbers_have_the_digits_that_are_shown() {
     let cases = [
         ("0.10000000000000001", "0.1"),
