@@ -2,7 +2,7 @@
 
 use std::io::{self, Cursor, Read as _, SeekFrom, Write as _};
 
-use cfb::{CompoundFile, Version};
+use cfb::CompoundFile;
 
 use crate::outcome::Reason;
 use crate::source::Source;
@@ -109,8 +109,15 @@ pub(super) fn with_stream(path: &str, bytes: &[u8]) -> Result<Vec<u8>, Reason> {
 }
 
 /// A new file in memory, in the version that all programs read.
+#[cfg(unix)]
 pub(super) fn created() -> io::Result<NewCompound> {
-    CompoundFile::create_with_version(Version::V3, Cursor::new(Vec::new()))
+    CompoundFile::create_with_version(cfb::Version::V3, Cursor::new(Vec::new()))
+}
+
+/// Files have the time at which they are made, and a browser gives this module no clock.
+#[cfg(not(unix))]
+pub(super) fn created() -> io::Result<NewCompound> {
+    Err(io::ErrorKind::Unsupported.into())
 }
 
 /// The bytes of a file that was made.

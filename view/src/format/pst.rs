@@ -26,6 +26,10 @@ const INNER_DEPTH_MAX: usize = 8;
 
 /// Visits the messages of a store. One of another age, or of another program, stays closed.
 pub(super) fn members(source: &mut dyn Source, each: &mut VisitEmbedded<'_>) -> Result<(), Reason> {
+    // Messages are made into files of their own, which a browser cannot.
+    if cfg!(not(unix)) {
+        return Err(Reason::NotOpened);
+    }
     // The reader of stores gives up some damaged ones by a panic.
     catch_unwind(AssertUnwindSafe(|| visit(source, each))).unwrap_or(Err(Reason::Damaged))
 }
