@@ -5,7 +5,7 @@
 
 mod characters;
 
-use encoding_rs::{Encoding, WINDOWS_1252};
+use encoding_rs::{Encoding, MACINTOSH, WINDOWS_1252};
 
 use self::characters::Visibility;
 use crate::charset;
@@ -28,6 +28,8 @@ const OLD_PIECES_AT: usize = 0x0160;
 /// Places in the header of a document.
 const VERSION_AT: usize = 2;
 const FLAGS_AT: usize = 10;
+const CHARACTER_SET_AT: usize = 20;
+const CHARACTER_SET_OF_MAC: u16 = 256;
 const LENGTHS_AT: usize = 76;
 const PIECES_AT: usize = 0x01A2;
 const CHARACTER_PAGES_AT: usize = 0x00FA;
@@ -63,8 +65,14 @@ pub(super) fn extract(source: &mut dyn Source, text: &mut dyn Text) -> Result<()
     let table = file.stream(table)?.ok_or(Reason::Damaged)?;
     let pieces = part(&document, &table, PIECES_AT).and_then(pieces).ok_or(Reason::Damaged)?;
     let hidden = part(&document, &table, CHARACTER_PAGES_AT).map(|pages| Visibility::read(&document, pages));
-    let document = Document { bytes: &document, pieces, hidden: hidden.unwrap_or_default(), encoding: WINDOWS_1252 };
+    let encoding = if is_of_mac(&document) { MACINTOSH } else { WINDOWS_1252 };
+    let document = Document { bytes: &document, pieces, hidden: hidden.unwrap_or_default(), encoding };
     document.stories(LENGTHS_AT, text)
+}
+
+/// True if characters of one byte are those of a Mac.
+fn is_of_mac(document: &[u8]) -> bool {
+    u16_at(document, CHARACTER_SET_AT) == Some(CHARACTER_SET_OF_MAC)
 }
 
 /// Reads a document of Word 6 or of Word 95: its characters have one byte, in the code page of its author.
@@ -84,7 +92,10 @@ fn extract_old(document: &[u8], flags: u16, text: &mut dyn Text) -> Result<(), R
             pieces.into_iter().map(narrow).collect()
         }),
     };
-    let encoding = charset::Encoding::of_bytes(document.get(start..end).unwrap_or_default());
+    let encoding = match is_of_mac(document) {
+        true => MACINTOSH,
+        false => charset::Encoding::of_bytes(document.get(start..end).unwrap_or_default()),
+    };
     Document { bytes: document, pieces, hidden: Visibility::default(), encoding }.stories(OLD_LENGTHS_AT, text)
 }
 

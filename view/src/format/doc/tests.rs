@@ -94,6 +94,11 @@ fn documents_of_word_6_are_read_in_their_code_page() {
     bytes.extend(&text);
     let read = |bytes: &[u8]| text_of(Kind::Doc, &compound_of(&[("WordDocument", bytes)]));
     assert_eq!(read(&bytes).as_deref(), Ok("Съешь же ещё этих мягких французских булок\nда"));
+    let mut of_mac = bytes[..0x300].to_vec();
+    of_mac[20..22].copy_from_slice(&256_u16.to_le_bytes());
+    of_mac[0x34..0x38].copy_from_slice(&6_u32.to_le_bytes());
+    of_mac.extend(b"\x8Et\x8E \xC7\xC8");
+    assert_eq!(read(&of_mac).as_deref(), Ok("été «»"));
     // In two pieces, of which the second comes first in the file.
     let table = [
         &[2, 28, 0, 0, 0][..],
