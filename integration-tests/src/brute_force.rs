@@ -307,7 +307,7 @@ impl Corpus {
                 covered.documents += 1;
                 covered.contents.insert(number);
             }
-            // What repeats says nothing of other documents, and is there as well with a copy of the whole.
+            // Pieces of one byte do not relate documents, but a copy of the whole document has them too.
             let repeated_bytes = if holds(number, other) { content.repeated_bytes } else { 0 };
             let shared_bytes = sum(&content.tags, &tags) + repeated_bytes;
             covered.shared_bytes += shared_bytes;

@@ -85,8 +85,8 @@ impl<'a> ClosestRelatives<'a> {
                     template_bytes: cells(&|a, b| counted.template_bytes(a, b)),
                     shared_once_bytes: cells(&|a, b| counted.shared_once_bytes(a, b)),
                 };
-                // What repeats within a document, as zeros do, says nothing of others and is left out by the engine; of a
-                // document that the other label has as a whole it is there as well.
+                // The engine does not count chunks that a document repeats, such as zeros, since they do not show that two
+                // documents are related. If the other label has a copy of the whole document, it has these chunks too.
                 self.add(&mut covered, |content, _, is_held| if is_held { content.repeated_bytes } else { 0 });
                 covered
             }

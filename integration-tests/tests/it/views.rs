@@ -168,7 +168,7 @@ fn an_unextractable_document_is_named_with_its_reason_and_the_rest_is_compared()
         .iter()
         .map(|row| (row["path"].as_str().unwrap(), row["reason"].as_str().unwrap().starts_with("unextractable: ")))
         .collect();
-    // What comes before the cut is compared, and named as a part.
+    // The text before the cut is compared, and the report says that the rest is missing.
     assert_eq!(unread, [("broken.pdf", true), ("cut.tar", true), ("cut.tar!/x", false)], "{}", report["unread"]);
 }
 

@@ -11,8 +11,10 @@ use crate::stop::broken;
 /// Size of a file at most: it is in memory at once.
 const FILE_BYTES_MAX: u64 = 256 << 20;
 
-/// Sectors of the table of a file that is made longer, at most.
-const TABLE_SECTORS_MAX: usize = 256;
+/// Sectors of the table that the header names.
+const TABLE_SECTORS_MAX: usize = 109;
+/// What the table has for the last sector of a stream.
+const CHAIN_END: u32 = 0xFFFF_FFFE;
 /// Depth of storages that are taken out with another, at most.
 const DEPTH_MAX: usize = 32;
 
@@ -22,22 +24,26 @@ pub(super) type NewCompound = CompoundFile<Cursor<Vec<u8>>>;
 /// A compound file.
 pub(super) struct Compound {
     file: CompoundFile<Cursor<Vec<u8>>>,
+    is_cut: bool,
 }
 
 impl Compound {
     /// Opens a file.
     pub(super) fn open(source: &mut dyn Source) -> Result<Compound, Reason> {
-        let bytes = bytes(source)?;
-        let padded = padded(&bytes);
-        let opened = CompoundFile::open(Cursor::new(bytes));
-        let opened = match (opened, padded) {
-            (Err(_), Some(padded)) => CompoundFile::open(Cursor::new(padded)),
-            (opened, _) => opened,
-        };
-        opened.map(|file| Compound { file }).map_err(reason)
+        let mut bytes = bytes(source)?;
+        if let Some(length) = padded_bytes(&bytes) {
+            bytes.resize(length, 0);
+        }
+        CompoundFile::open(Cursor::new(bytes)).map(|file| Compound { file, is_cut: false }).map_err(reason)
     }
 
-    /// The bytes of a stream; `None` if there is none of this name. A stream that is cut gives what is there of it.
+    /// Fails if a stream was not read to its end.
+    pub(super) fn finish(&self) -> Result<(), Reason> {
+        if self.is_cut { Err(Reason::Damaged) } else { Ok(()) }
+    }
+
+    /// The bytes of a stream; `None` if there is none of this name. A stream that is cut gives what is there of it, and
+    /// [`finish`](Compound::finish) says so.
     pub(super) fn stream(&mut self, path: &str) -> Result<Option<Vec<u8>>, Reason> {
         if !self.file.is_stream(path) {
             return Ok(None);
@@ -46,7 +52,10 @@ impl Compound {
         let mut stream = self.file.open_stream(path).map_err(reason)?.take(FILE_BYTES_MAX);
         match stream.read_to_end(&mut bytes) {
             Err(error) if bytes.is_empty() => Err(reason(error)),
-            _ => Ok(Some(bytes)),
+            read => {
+                self.is_cut |= read.is_err();
+                Ok(Some(bytes))
+            }
         }
     }
 
@@ -82,16 +91,21 @@ impl Compound {
     }
 }
 
-/// A file as long as its table of sectors: that of some programs names more sectors than there are, which are free.
-fn padded(bytes: &[u8]) -> Option<Vec<u8>> {
+/// The length of a file whose table names more sectors than there are, if these are in no use: some programs fill the table with
+/// one value, which the reader takes for sectors. None if nothing is missing, or if sectors in use are missing.
+fn padded_bytes(bytes: &[u8]) -> Option<usize> {
     let sector_bytes = 1_usize.checked_shl(u16_at(bytes, 30)?.into()).filter(|bytes| matches!(bytes, 512 | 4096))?;
+    let entries_of_sector = sector_bytes / 4;
     let table_sectors = place_at(bytes, 44).filter(|sectors| *sectors <= TABLE_SECTORS_MAX)?;
-    let named_bytes = (1 + table_sectors * (sector_bytes / 4)) * sector_bytes;
-    (named_bytes > bytes.len()).then(|| {
-        let mut padded = bytes.to_vec();
-        padded.resize(named_bytes, 0);
-        padded
-    })
+    let sectors = (bytes.len() / sector_bytes).checked_sub(1)?;
+    let entry = |number: usize| {
+        let table = place_at(bytes, 76 + 4 * (number / entries_of_sector))?;
+        u32_at(bytes, table.checked_add(1)?.checked_mul(sector_bytes)? + 4 * (number % entries_of_sector))
+    };
+    let missing = sectors..table_sectors * entries_of_sector;
+    let value = entry(missing.start).filter(|value| missing.len() > 1 && matches!(*value, 0 | CHAIN_END))?;
+    let is_unused = missing.clone().all(|number| entry(number) == Some(value));
+    is_unused.then_some((1 + missing.end) * sector_bytes)
 }
 
 /// A stream or a storage.
@@ -189,14 +203,18 @@ mod tests {
     }
 
     #[test]
-    fn a_file_without_the_free_sectors_that_its_table_names_is_read() {
+    fn a_file_without_the_unused_sectors_that_its_table_names_is_read_and_one_without_its_own_is_not() {
         let mut file = compound_of(&[("c", &[7; 5000])]);
-        let table = 512 * (1 + usize::try_from(u32_at(&file, 76).unwrap()).unwrap());
+        let table = 512 * (1 + place_at(&file, 76).unwrap());
         let sectors = file.len() / 512 - 1;
-        // The entries behind the last sector say that there are more, and that they are free.
-        file[table + 4 * sectors..table + 512].fill(0xFF);
+        for entry in (table + 4 * sectors..table + 512).step_by(4) {
+            file[entry..entry + 4].copy_from_slice(&CHAIN_END.to_le_bytes());
+        }
+        assert!(CompoundFile::open(Cursor::new(&*file)).is_err(), "the reader alone refuses it");
+        assert_eq!(padded_bytes(&file), Some(129 * 512));
         assert_eq!(Compound::open(&mut Cursor::new(&*file)).unwrap().stream("c"), Ok(Some(vec![7; 5000])));
-        assert_eq!(padded(&file).map(|padded| padded.len()), Some(129 * 512));
+        let cut = &compound_of(&[("c", &[7; 5000])])[..512 * 6];
+        assert_eq!(padded_bytes(cut), None, "zeros are not taken for what was cut");
     }
 
     #[test]

@@ -50,14 +50,17 @@ pub(super) fn extract(source: &mut dyn Source, text: &mut dyn Text) -> Result<()
     let mut file = Compound::open(source)?;
     let document = file.stream(DOCUMENT)?.ok_or(Reason::Damaged)?;
     let number = |at| u16_at(&document, at).ok_or(Reason::Damaged);
-    let (identifier, version, flags) = (number(0)?, number(VERSION_AT)?, number(FLAGS_AT)?);
+    let identifier = number(0)?;
+    let version = number(VERSION_AT)?;
+    let flags = number(FLAGS_AT)?;
     if flags & IS_ENCRYPTED != 0 {
         return Err(Reason::Encrypted);
     }
     match (identifier, version) {
         (IDENTIFIER, VERSION_MIN..) => {}
         (old, OLD_VERSION_MIN..VERSION_MIN) if OLD_IDENTIFIERS.contains(&old) => {
-            return extract_old(&document, flags, text);
+            extract_old(&document, flags, text)?;
+            return file.finish();
         }
         _ => return Err(Reason::Unsupported),
     }
@@ -67,7 +70,8 @@ pub(super) fn extract(source: &mut dyn Source, text: &mut dyn Text) -> Result<()
     let hidden = part(&document, &table, CHARACTER_PAGES_AT).map(|pages| Visibility::read(&document, pages));
     let encoding = if is_of_mac(&document) { MACINTOSH } else { WINDOWS_1252 };
     let document = Document { bytes: &document, pieces, hidden: hidden.unwrap_or_default(), encoding };
-    document.stories(LENGTHS_AT, text)
+    document.stories(LENGTHS_AT, text)?;
+    file.finish()
 }
 
 /// True if characters of one byte are those of a Mac.

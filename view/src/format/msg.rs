@@ -31,7 +31,8 @@ pub(super) fn extract(source: &mut dyn Source, text: &mut dyn Text) -> Result<()
     for path in storages(&file, RECIPIENT) {
         recipients.push(self::properties(&mut file, &path, SMALL_HEADER_BYTES)?);
     }
-    Message { properties, recipients }.give(text)
+    Message { properties, recipients }.give(text)?;
+    file.finish()
 }
 
 /// Visits the attachments of a message.

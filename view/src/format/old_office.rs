@@ -6,10 +6,10 @@ use crate::source::{self, Source};
 
 /// The reason why the text of a compound file is not read.
 pub(super) fn reason(source: &mut dyn Source) -> Reason {
-    let names = source::head(source).and_then(|head| compound::names(source, &head));
-    match names {
-        Ok(names) if names.contains("EncryptedPackage") => Reason::Encrypted,
-        Ok(_) => Reason::Unsupported,
-        Err(_) => Reason::Damaged,
+    let directory = source::head(source).and_then(|head| compound::names(source, &head));
+    match directory {
+        Ok(directory) if directory.names.contains("EncryptedPackage") => Reason::Encrypted,
+        Ok(directory) if !directory.is_cut => Reason::Unsupported,
+        _ => Reason::Damaged,
     }
 }

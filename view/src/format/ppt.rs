@@ -75,7 +75,7 @@ pub(super) fn extract(source: &mut dyn Source, text: &mut dyn Text) -> Result<()
             boxes(record.body, notes, DEPTH_MAX, text)?;
         }
     }
-    if is_complete { Ok(()) } else { Err(Reason::Damaged) }
+    if is_complete { file.finish() } else { Err(Reason::Damaged) }
 }
 
 /// The place of the last save in the file, for where nothing that can be read names the latest.

@@ -34,31 +34,29 @@ pub(super) fn members(source: &mut dyn Source, each: &mut VisitEmbedded<'_>) -> 
     catch_unwind(AssertUnwindSafe(|| visit(source, each))).unwrap_or(Err(Reason::Damaged))
 }
 
+/// Visits a store of one of the two ages of the format: their messages and attachments are opened by types of their own.
+macro_rules! visit_store {
+    ($store:expr, $message:ident, $attachment:ident, $each:expr) => {{
+        let store = $store;
+        let open = |id: &EntryId| {
+            let message = $message::read(Rc::clone(&store), id, Some(&Properties::USED))?;
+            let of = Rc::clone(&message);
+            let attachment: OpenAttachment =
+                Box::new(move |node| Ok($attachment::read(Rc::clone(&of), node, None)? as Rc<dyn Attachment>));
+            Ok(OpenMessage { message, attachment })
+        };
+        Visitor { store: Rc::clone(&store) as Rc<dyn Store>, open: &open, each: $each, is_complete: true }.visit()
+    }};
+}
+
 fn visit(source: &mut dyn Source, each: &mut VisitEmbedded<'_>) -> Result<(), Reason> {
     let not_opened = |_: io::Error| Reason::NotOpened;
     let unicode = UnicodePstFile::read_from(Box::new(source.share().map_err(not_opened)?));
     if let Ok(store) = unicode.and_then(|file| UnicodeStore::read(Rc::new(file))) {
-        let open = |id: &EntryId| {
-            let message = UnicodeMessage::read(Rc::clone(&store), id, Some(&Properties::USED))?;
-            let of = Rc::clone(&message);
-            let attachment: OpenAttachment =
-                Box::new(move |node| Ok(UnicodeAttachment::read(Rc::clone(&of), node, None)? as Rc<dyn Attachment>));
-            Ok(OpenMessage { message, attachment })
-        };
-        let store: Rc<dyn Store> = Rc::clone(&store) as _;
-        return Visitor { store, open: &open, each, is_complete: true }.visit();
+        return visit_store!(store, UnicodeMessage, UnicodeAttachment, each);
     }
     let file = AnsiPstFile::read_from(Box::new(source.share().map_err(not_opened)?)).map_err(not_opened)?;
-    let store = AnsiStore::read(Rc::new(file)).map_err(not_opened)?;
-    let open = |id: &EntryId| {
-        let message = AnsiMessage::read(Rc::clone(&store), id, Some(&Properties::USED))?;
-        let of = Rc::clone(&message);
-        let attachment: OpenAttachment =
-            Box::new(move |node| Ok(AnsiAttachment::read(Rc::clone(&of), node, None)? as Rc<dyn Attachment>));
-        Ok(OpenMessage { message, attachment })
-    };
-    let store: Rc<dyn Store> = Rc::clone(&store) as _;
-    Visitor { store, open: &open, each, is_complete: true }.visit()
+    visit_store!(AnsiStore::read(Rc::new(file)).map_err(not_opened)?, AnsiMessage, AnsiAttachment, each)
 }
 
 type OpenAttachment = Box<dyn Fn(NodeId) -> io::Result<Rc<dyn Attachment>>>;

@@ -37,7 +37,8 @@ pub(super) fn extract(source: &mut dyn Source, text: &mut dyn Text) -> Result<()
         XlsError::Password => Reason::Encrypted,
         _ => Reason::Damaged,
     })?;
-    sheets(workbook, &boxes, text)
+    sheets(workbook, &boxes, text)?;
+    file.finish()
 }
 
 /// Reads a binary workbook in a package.

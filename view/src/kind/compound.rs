@@ -25,10 +25,12 @@ const OFFICE: [&str; 12] = [
 ];
 const CHAIN_END: u32 = 0xFFFF_FFFA;
 const ENTRY_BYTES: usize = 128;
+/// Parts of the table that the header names.
+const HEADER_BLOCKS: usize = 109;
 
 /// The kind of a compound file.
 pub(super) fn kind(source: &mut dyn Source, head: &[u8]) -> io::Result<Kind> {
-    let names = names(source, head)?;
+    let Directory { names, is_cut } = names(source, head)?;
     let has = |name: &str| names.contains(name);
     // Some programs write names in capitals, and names in a file do not differ by case alone.
     let has_any_case = |wanted: &str| names.iter().any(|name| name.eq_ignore_ascii_case(wanted));
@@ -40,16 +42,27 @@ pub(super) fn kind(source: &mut dyn Source, head: &[u8]) -> io::Result<Kind> {
         () if has_any_case("PowerPoint Document") => Kind::Ppt,
         () if OFFICE.into_iter().any(has) => Kind::OldOffice,
         () if has("BodyText") && has("FileHeader") => Kind::Hwp,
+        // Its directory may be at its end: what it was is not known, and that it is cut is said.
+        () if is_cut => Kind::OldOffice,
         () => Kind::Other,
     })
 }
 
-/// The names of what is in the root of a file, as far as its directory is looked at.
-pub(crate) fn names(source: &mut dyn Source, head: &[u8]) -> io::Result<HashSet<String>> {
-    let directory = directory(source, head)?;
-    let in_root = in_root(&directory);
-    let entries = directory.iter().enumerate().filter(|(at, _)| in_root.is_empty() || in_root.contains(at));
-    Ok(entries.filter_map(|(_, entry)| name(entry)).collect())
+/// What is in the root of a file.
+pub(crate) struct Directory {
+    /// The names, as far as the directory is looked at.
+    pub(crate) names: HashSet<String>,
+    /// True if the directory leads out of the file.
+    pub(crate) is_cut: bool,
+}
+
+/// Reads the names of what is in the root of a file.
+pub(crate) fn names(source: &mut dyn Source, head: &[u8]) -> io::Result<Directory> {
+    let mut entries = Vec::new();
+    let is_cut = read_directory(source, head, &mut entries)?;
+    let in_root = in_root(&entries);
+    let entries = entries.iter().enumerate().filter(|(at, _)| in_root.is_empty() || in_root.contains(at));
+    Ok(Directory { names: entries.filter_map(|(_, entry)| name(entry)).collect(), is_cut })
 }
 
 /// The entries of the root, which are a tree: each names the one to its left and to its right.
@@ -68,27 +81,29 @@ fn in_root(directory: &[[u8; ENTRY_BYTES]]) -> HashSet<usize> {
     found
 }
 
-/// The entries of the directory, as far as it is looked at.
-fn directory(source: &mut dyn Source, head: &[u8]) -> io::Result<Vec<[u8; ENTRY_BYTES]>> {
-    let mut found = Vec::new();
+/// Reads the entries of the directory, as far as it is looked at. True if it leads out of the file.
+fn read_directory(source: &mut dyn Source, head: &[u8], entries: &mut Vec<[u8; ENTRY_BYTES]>) -> io::Result<bool> {
     let Some(file) = Sectors::of(head) else {
-        return Ok(found);
+        return Ok(false);
     };
-    let mut sector = u32_at(head, 48).unwrap_or(CHAIN_END);
+    let Some(mut sector) = u32_at(head, 48) else {
+        return Ok(true);
+    };
     for _ in 0..DIRECTORY_SECTORS_MAX {
         if sector >= CHAIN_END {
             break;
         }
         let Some(bytes) = file.read(source, sector)? else {
-            break;
+            return Ok(true);
         };
-        found.extend(bytes.as_chunks::<ENTRY_BYTES>().0);
+        entries.extend(bytes.as_chunks::<ENTRY_BYTES>().0);
         let Some(next) = file.next(source, head, sector)? else {
-            break;
+            // The part of the table is not there, or the header does not name it: then the file is large, and not cut.
+            return Ok(file.block(sector) < HEADER_BLOCKS);
         };
         sector = next;
     }
-    Ok(found)
+    Ok(false)
 }
 
 /// The name of a directory entry: UTF-16, its length in bytes with the ending zero behind it.
@@ -116,11 +131,16 @@ impl Sectors {
         Ok((!bytes.is_empty()).then_some(bytes))
     }
 
+    /// The part of the table that has a sector.
+    fn block(&self, sector: u32) -> usize {
+        usize::try_from(sector >> (self.shift - 2)).unwrap_or(usize::MAX)
+    }
+
     /// The sector after another of its chain, if the part of the table that the header names has it.
     fn next(&self, source: &mut dyn Source, head: &[u8], sector: u32) -> io::Result<Option<u32>> {
         let entries = 1u32 << (self.shift - 2);
-        let block = usize::try_from(sector / entries).unwrap_or(usize::MAX);
-        let Some(table) = (block < 109).then(|| u32_at(head, 76 + 4 * block)).flatten() else {
+        let block = self.block(sector);
+        let Some(table) = (block < HEADER_BLOCKS).then(|| u32_at(head, 76 + 4 * block)).flatten() else {
             return Ok(None);
         };
         let Some(bytes) = self.read(source, table)? else {
@@ -231,7 +251,13 @@ pub(crate) mod tests {
             let mut file = compound(9, &[filler, &["Workbook"]]);
             let link: &mut [u8] = &mut file[512 + 4..][..4];
             link.copy_from_slice(&u32::to_le_bytes(next));
-            assert_eq!(kind_of(&file), if next == 2 { Kind::Xls } else { Kind::Other }, "{next:#x}");
+            let expected = match next {
+                2 => Kind::Xls,
+                1 | u32::MAX => Kind::Other,
+                // The rest of the directory is not there.
+                _ => Kind::OldOffice,
+            };
+            assert_eq!(kind_of(&file), expected, "{next:#x}");
         }
     }
 
@@ -247,7 +273,9 @@ pub(crate) mod tests {
             assert_eq!(kind_of(&odd), Kind::Other, "{shift}");
         }
         for length in 0..1024 {
-            assert_eq!(kind_of(&file[..length]), Kind::Other, "{length}");
+            // A file that is cut before its directory may have been any document.
+            let expected = if length < 32 { Kind::Other } else { Kind::OldOffice };
+            assert_eq!(kind_of(&file[..length]), expected, "{length}");
         }
     }
 

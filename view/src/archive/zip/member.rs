@@ -14,7 +14,7 @@ use crate::budget::{Budget, Counted, Metered, fault, reason};
 use crate::outcome::Reason;
 use crate::source::Source;
 
-/// Size of what stands before a stream of LZMA.
+/// Size of the header of a stream of LZMA: a version, the size of the properties, and the properties.
 const LZMA_HEADER_BYTES: usize = 9;
 /// Begins the local header of a member.
 pub(super) const SIGNATURE: u32 = 0x0403_4B50;

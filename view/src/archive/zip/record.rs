@@ -99,7 +99,7 @@ pub(super) fn widen(fields: &[u8], numbers: &mut [&mut u64]) -> Option<()> {
     Some(())
 }
 
-/// The kind of the extra field that has the name in UTF-8, and of the name for which it stands a checksum.
+/// The kind of the extra field that has the name in UTF-8 (Info-ZIP Unicode Path).
 const UNICODE_PATH: u16 = 0x7075;
 
 /// A name: the one in UTF-8 among the extra fields if that is for this name; in UTF-8 if it is flagged or valid as such; in
@@ -114,7 +114,7 @@ pub(super) fn name(bytes: &[u8], flags: u16, extras: &[u8]) -> String {
     if name.contains('\\') && !name.contains('/') { name.replace('\\', "/") } else { name }
 }
 
-/// The name in UTF-8: behind a version and the checksum of the name that it stands for.
+/// The name in UTF-8 of the extra field. The field has the checksum of the other name, and is not used if that was changed since.
 fn unicode_path<'e>(bytes: &[u8], extras: &'e [u8]) -> Option<&'e [u8]> {
     let mut field = Fields(extra(extras, UNICODE_PATH)?);
     let version = *field.bytes(1)?.first()?;

@@ -12,7 +12,7 @@ const PAGES_MAX: usize = 1 << 16;
 const IS_DELETED: u16 = 0x0800;
 const IS_HIDDEN: u16 = 0x083C;
 
-/// Where text that is not shown is in the document, in order and apart.
+/// The ranges of the document whose text is not shown. They are in order and do not overlap.
 #[derive(Debug, Default)]
 pub(super) struct Visibility(Vec<Range<usize>>);
 

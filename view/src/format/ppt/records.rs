@@ -25,7 +25,9 @@ impl Record<'_> {
 /// The record at a place. One that is cut ends with the file.
 pub(super) fn record_at(bytes: &[u8], at: usize) -> Option<Record<'_>> {
     let bytes = bytes.get(at..)?;
-    let (first, kind, length) = (u16_at(bytes, 0)?, u16_at(bytes, 2)?, place_at(bytes, 4)?);
+    let first = u16_at(bytes, 0)?;
+    let kind = u16_at(bytes, 2)?;
+    let length = place_at(bytes, 4)?;
     let body = bytes.get(HEADER_BYTES..)?;
     Some(Record { version: first & 0xF, instance: first >> 4, kind, body: &body[..length.min(body.len())] })
 }
