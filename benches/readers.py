@@ -1,23 +1,31 @@
 #!/usr/bin/env python3
 """Compares what `cognate text` reads of the files in some folders with what other programs read of them, word by word.
 
-    readers.py [--cognate PROGRAM] [--files-max N] [--worst N] FOLDER...
+    readers.py [--cognate PROGRAM] [--files-max N] [--formats LIST] [--worst N] [--keep FOLDER] FOLDER...
 
 | format | other readers |
 |---|---|
 | PDF | poppler (`pdftotext`), and MuPDF where the Python package `pymupdf` is installed |
-| DOC, DOCX, RTF, ODT | LibreOffice, and for DOC `antiword` where it is installed |
-| XLS, XLSX, ODS | LibreOffice (all sheets) |
-| PPT, PPTX, ODP | LibreOffice and poppler, by way of PDF, and `python-pptx` where it is installed, of others than PPTX by way of LibreOffice |
+| DOC, DOCX, RTF, ODT | LibreOffice, and for DOC `catdoc` |
+| XLS, XLSX, ODS | LibreOffice (all sheets), and for XLS `xls2csv`, for XLSX the package `openpyxl` |
+| PPT, PPTX, ODP | LibreOffice and poppler, by way of PDF, and `python-pptx`, of others than PPTX by way of LibreOffice |
 | mail | Python's `email` |
+| MSG | the package `extract-msg`, and `msgconvert` |
+| PST | `readpst` |
+| TNEF | the package `tnefparse` |
+| HTML | `lynx` and `w3m` |
+
+Readers that are not installed are left out.
 
 The truth of a file is what all its other readers agree on, as a multiset of words: letters and digits with a letter among them,
 of two characters at least; of Chinese, Japanese and Korean each pair of neighbours. A file of fewer than eight words, and one
 that no other reader reads, is left out. For each format: the files, the share of the words that is found (of all words
-together, and of the file at the tenth percentile), the files that lose more than a fifth of their words and have the outcome
-`text` or `recognised`, and the words that no other reader has, as a share of the truth, at the ninetieth percentile.
+together, and of the file at the tenth percentile), the same of all words with those of files that were named as not read, these
+files, the files that lose more than a fifth of their words and have the outcome `text` or `recognised`, and the words that no
+other reader has, as a share of the truth, at the ninetieth percentile.
 
-Files are chosen by a fixed seed where a format has more than `--files-max`. Nothing is changed in the folders.
+A file counts for the format of its ending if it begins as that format does. Files are chosen by a fixed seed where a format has
+more than `--files-max`. `--keep` keeps what the other readers read, for the next run. Nothing is changed in the folders.
 """
 import argparse
 import collections
@@ -40,8 +48,15 @@ FILES_AT_ONCE = 40
 SHEETS = "csv:Text - txt - csv (StarCalc):9,34,76,1,,0,false,true,false,false,false,-1"
 FORMATS = {
     "pdf": "pdf", "doc": "text", "docx": "text", "rtf": "text", "odt": "text", "xls": "sheets", "xlsx": "sheets",
-    "ods": "sheets", "ppt": "slides", "pptx": "slides", "odp": "slides", "eml": "mail",
+    "ods": "sheets", "ppt": "slides", "pptx": "slides", "odp": "slides", "eml": "mail", "msg": "outlook", "pst": "store",
+    "tnef": "tnef", "html": "page",
 }
+COMPOUND, PACKAGE = b"\xd0\xcf\x11\xe0", b"PK\x03\x04"
+BEGINNINGS = {
+    "doc": COMPOUND, "xls": COMPOUND, "ppt": COMPOUND, "msg": COMPOUND, "docx": PACKAGE, "xlsx": PACKAGE, "pptx": PACKAGE,
+    "odt": PACKAGE, "ods": PACKAGE, "odp": PACKAGE, "rtf": b"{\\rt", "pst": b"!BDN",
+}
+UNREAD = ("unextractable", "not_opened", "pictures")
 EAST = re.compile(r"[\u3040-\u30ff\u3400-\u9fff\uac00-\ud7af]")
 INVISIBLE = re.compile(r"[\u00ad\u061c\u200b-\u200f\u202a-\u202e\u2060-\u2064\ufeff]")
 ERRORS = {"Err", "VALUE", "NAME", "MACRO", "REF", "DIV", "NUM", "TRUE", "FALSE"}
@@ -152,6 +167,75 @@ def python_mail(path):
         return "", ""
 
 
+def python_sheets(path):
+    """The words of the cells of a workbook, or None without the package."""
+    try:
+        import openpyxl
+    except ImportError:
+        return None
+    try:
+        book = openpyxl.load_workbook(path, read_only=True, data_only=True)
+        return "\n".join(
+            " ".join(str(cell) for cell in row if cell is not None) for sheet in book.worksheets for row in sheet.values
+        )
+    except Exception:
+        return ""
+
+
+def python_outlook(path):
+    """The body of a message of Outlook and what stands around it, or None without the package."""
+    try:
+        import extract_msg
+    except ImportError:
+        return None
+    try:
+        with extract_msg.openMsg(path) as message:
+            people = " ".join(str(getattr(message, name, "") or "") for name in ("subject", "sender", "to", "cc", "bcc"))
+            return message.body or "", people
+    except Exception:
+        return "", ""
+
+
+def python_tnef(path):
+    """The body of a message in transport encapsulation, or None without the package."""
+    try:
+        import tnefparse
+    except ImportError:
+        return None
+    try:
+        with open(path, "rb") as file:
+            message = tnefparse.TNEF(file.read())
+        body = message.body or ""
+        if not body and message.htmlbody:
+            page = Visible()
+            page.feed(str(message.htmlbody))
+            body = " ".join(page.text)
+        return body.decode("cp1252", "replace") if isinstance(body, bytes) else str(body)
+    except Exception:
+        return ""
+
+
+def converted_outlook(path, folder):
+    """A message of Outlook that `msgconvert` made a mail of, as Python reads it."""
+    place = os.path.join(folder, "message.eml")
+    if os.path.exists(place):
+        os.remove(place)
+    run(["msgconvert", "--outfile", place, path])
+    return python_mail(place) if os.path.exists(place) else ("", "")
+
+
+def store(path, folder):
+    """The messages of a store that `readpst` wrote, each as Python reads it."""
+    place = os.path.join(folder, "store")
+    shutil.rmtree(place, ignore_errors=True)
+    os.makedirs(place)
+    run(["readpst", "-e", "-q", "-o", place, path])
+    texts = [
+        python_mail(os.path.join(at, name)) for at, _, names in sorted(os.walk(place)) for name in sorted(names) if name.endswith(".eml")
+    ]
+    return "\n".join(text for text, _ in texts), " ".join(people for _, people in texts)
+
+
 def office(paths, target, folder):
     """What LibreOffice makes of files: for each the files that it wrote."""
     written = {}
@@ -177,17 +261,39 @@ def office(paths, target, folder):
     return written
 
 
-def other_readers(kind, paths, folder):
-    """For each file, what other readers read of it, and what else is printed with it."""
-    texts, around = collections.defaultdict(list), {}
+def read_alone(kind, path, folder):
+    """What the readers that take one file read of it, and what stands around it."""
+    texts, around = [], []
+
+    def add(read):
+        if read is not None:
+            texts.append(read[0] if isinstance(read, tuple) else read)
+            around.extend(read[1:] if isinstance(read, tuple) else [])
+
     if kind == "pdf":
-        for path in paths:
-            texts[path] = [text for text in (poppler(path), mupdf(path)) if text is not None]
+        add(poppler(path))
+        add(mupdf(path))
     elif kind == "mail":
-        for path in paths:
-            text, around[path] = python_mail(path)
-            texts[path] = [text]
-    elif kind == "slides":
+        add(python_mail(path))
+    elif kind == "outlook":
+        add(python_outlook(path))
+        if shutil.which("msgconvert"):
+            add(converted_outlook(path, folder))
+    elif kind == "store":
+        add(store(path, folder))
+    elif kind == "tnef":
+        add(python_tnef(path))
+    elif kind == "page":
+        for command in (["lynx", "-dump", "-nolist", "-force_html", "-display_charset=utf-8"], ["w3m", "-dump", "-T", "text/html", "-O", "UTF-8"]):
+            if shutil.which(command[0]):
+                add(run([*command, path]))
+    return texts, " ".join(around)
+
+
+def by_office(kind, paths, folder):
+    """What LibreOffice reads of files, and one more reader each."""
+    texts, around = collections.defaultdict(list), {}
+    if kind == "slides":
         for path, files in office(paths, "pdf", folder).items():
             for _, content in files:
                 place = os.path.join(folder, "slides.pdf")
@@ -204,27 +310,59 @@ def other_readers(kind, paths, folder):
             text = python_slides(packed.get(path, b""))
             if text is not None:
                 texts[path].append(text)
-    else:
-        target = SHEETS if kind == "sheets" else "txt:Text (encoded):UTF8"
-        for path, files in office(paths, target, folder).items():
-            texts[path].append("\n".join(content.decode("utf-8", "replace") for _, content in files))
-        # What is printed around the text, names of sheets and comments.
-        for path, files in office(paths, "pdf", folder).items():
-            for _, content in files:
-                place = os.path.join(folder, "printed.pdf")
-                with open(place, "wb") as file:
-                    file.write(content)
-                around[path] = poppler(place)
-        if kind == "sheets":
-            for path, files in office(paths, "html:HTML (StarCalc)", folder).items():
-                page = Visible()
-                page.feed(" ".join(content.decode("utf-8", "replace") for _, content in files))
-                around[path] = around.get(path, "") + " ".join(page.text)
-        if shutil.which("antiword"):
-            for path in paths:
-                if path.lower().endswith(".doc") and (text := run(["antiword", "-m", "UTF-8.txt", path])):
-                    texts[path].append(text)
+        return texts, around
+    target = SHEETS if kind == "sheets" else "txt:Text (encoded):UTF8"
+    for path, files in office(paths, target, folder).items():
+        texts[path].append("\n".join(content.decode("utf-8", "replace") for _, content in files))
+    # What is printed around the text, names of sheets and comments.
+    for path, files in office(paths, "pdf", folder).items():
+        for _, content in files:
+            place = os.path.join(folder, "printed.pdf")
+            with open(place, "wb") as file:
+                file.write(content)
+            around[path] = poppler(place)
+    if kind == "sheets":
+        for path, files in office(paths, "html:HTML (StarCalc)", folder).items():
+            page = Visible()
+            page.feed(" ".join(content.decode("utf-8", "replace") for _, content in files))
+            around[path] = around.get(path, "") + " ".join(page.text)
+    for path in paths:
+        ending = path.rsplit(".", 1)[-1].lower()
+        program = {"doc": "catdoc", "xls": "xls2csv"}.get(ending)
+        text = run([program, "-d", "utf-8", path]) if program and shutil.which(program) else None
+        if ending == "xlsx":
+            text = python_sheets(path)
+        if text:
+            texts[path].append(text)
     return texts, around
+
+
+def other_readers(kind, paths, folder):
+    """For each file, what other readers read of it, and what else is printed with it."""
+    if kind in ("text", "sheets", "slides"):
+        return by_office(kind, paths, folder)
+    texts, around = {}, {}
+    for path in paths:
+        texts[path], around[path] = read_alone(kind, path, folder)
+    return texts, around
+
+
+def kept(keep, ending, paths, folder):
+    """The same, from the folder `keep` where an earlier run kept it."""
+    place = os.path.join(keep, f"{ending}.json") if keep else None
+    known = {}
+    if place and os.path.exists(place):
+        with open(place) as file:
+            known = json.load(file)
+    missing = [path for path in paths if path not in known]
+    if missing:
+        texts, around = other_readers(FORMATS[ending], missing, folder)
+        known.update({path: [texts.get(path, []), around.get(path, "")] for path in missing})
+        if place:
+            os.makedirs(keep, exist_ok=True)
+            with open(place, "w") as file:
+                json.dump(known, file)
+    return known
 
 
 def read_by_cognate(program, paths):
@@ -246,6 +384,8 @@ def main():
     parser = argparse.ArgumentParser(description="Compares `cognate text` with other readers.")
     parser.add_argument("--cognate", default="cognate")
     parser.add_argument("--files-max", type=int, default=400, help="files of each format")
+    parser.add_argument("--formats", help="only these endings, with commas between them")
+    parser.add_argument("--keep", help="a folder that keeps what other readers read")
     parser.add_argument("--worst", type=int, default=0, help="name this many of the worst files of each format")
     parser.add_argument("folders", nargs="+")
     options = parser.parse_args()
@@ -256,23 +396,27 @@ def main():
                 ending = os.path.splitext(name)[1][1:].lower()
                 path = os.path.join(place, name)
                 if ending in FORMATS and os.path.isfile(path) and not os.path.islink(path):
-                    by_format[ending].add(path)
-    print("| format | files | words found | at the tenth percentile | lose a fifth, silently | more words (p90) |")
-    print("|---|---|---|---|---|---|")
+                    with open(path, "rb") as file:
+                        if file.read(4).startswith(BEGINNINGS.get(ending, b"")):
+                            by_format[ending].add(path)
+    print("| format | files | words found | tenth percentile | named as not read | found with those | lose a fifth, silently | more words (p90) |")
+    print("|---|---|---|---|---|---|---|---|")
     worst = []
-    for ending in FORMATS:
+    chosen = options.formats.split(",") if options.formats else FORMATS
+    for ending in chosen:
         paths = sorted(by_format[ending])
         if len(paths) > options.files_max:
             paths = sorted(random.Random(1).sample(paths, options.files_max))
         if not paths:
             continue
         with tempfile.TemporaryDirectory() as folder:
-            truth, around = other_readers(FORMATS[ending], paths, folder)
+            truth = kept(options.keep, ending, paths, folder)
         parts = read_by_cognate(options.cognate, paths)
-        all_words = found_words = lost = 0
+        words_read = words_unread = words_found = files_unread = lost = 0
         shares, extras, rows = [], [], []
         for path in paths:
-            texts = [words(text) for text in truth.get(path, []) if text.strip()]
+            texts, around = truth[path]
+            texts = [words(text) for text in texts if text.strip()]
             if not texts:
                 continue
             agreed = texts[0].copy()
@@ -282,26 +426,31 @@ def main():
             if total < WORDS_MIN:
                 continue
             own = parts[path][-1] if parts[path] else {"text": "", "outcome": "none"}
+            if own["outcome"] in UNREAD:
+                words_unread += total
+                files_unread += 1
+                rows.append((0, own["outcome"], path))
+                continue
             text = own["text"]
             if own["outcome"] == "container":
                 # Messages that begin as those of a mailbox do.
-                text = "\n".join(part["text"] for part in parts[path] if part["kind"] == "mail")
+                text = "\n".join(part["text"] for part in parts[path] if part["kind"] in ("mail", "msg"))
             read = words(text)
             found = sum((agreed & read).values())
-            known = words(around.get(path, ""))
+            known = words(around)
             for text in texts:
                 known |= text
-            all_words += total
-            found_words += found
+            words_read += total
+            words_found += found
             shares.append(found / total)
             extras.append(sum((read - known).values()) / total)
-            is_silent = own["outcome"] in ("text", "recognised")
+            is_silent = own["outcome"] in ("text", "recognised", "container")
             lost += is_silent and found < (1 - LOST_MAX) * total
             rows.append((found / total, own["outcome"], path))
         if shares:
             tenth, more = percentile(shares, 0.1), percentile(extras, 0.9)
-            figures = f"{found_words / all_words:.4f} | {tenth:.4f} | {lost} | {more:.3f}"
-            print(f"| {ending.upper()} | {len(shares)} | {figures} |")
+            figures = f"{words_found / words_read:.4f} | {tenth:.4f} | {files_unread} | {words_found / (words_read + words_unread):.4f} | {lost} | {more:.3f}"
+            print(f"| {ending.upper()} | {len(shares) + files_unread} | {figures} |")
             sys.stdout.flush()
             worst.extend((ending, *row) for row in sorted(rows)[: options.worst])
     for ending, share, outcome, path in worst:

@@ -1,6 +1,7 @@
 //! Text out of documents: a module for each format.
 
 mod bounded;
+mod chart;
 mod compound;
 mod doc;
 mod docx;

@@ -16,7 +16,7 @@ use crate::stop::broken;
 use crate::text::Text;
 
 /// The parts next to the body, in the order in which they are read.
-const ROLES: [&str; 8] = ["chart", "chartEx", "diagramData", "footnotes", "endnotes", "header", "footer", "comments"];
+const ROLES: [&str; 6] = ["diagramData", "footnotes", "endnotes", "header", "footer", "comments"];
 
 /// Reads a text document.
 pub(super) fn extract(source: &mut dyn Source, text: &mut dyn Text) -> Result<(), Reason> {
@@ -30,6 +30,7 @@ pub(super) fn extract(source: &mut dyn Source, text: &mut dyn Text) -> Result<()
     for part in relations.with_role("aFChunk") {
         extract_chunk(&package.bytes(&part)?, text)?;
     }
+    package.read_charts(&relations, text)?;
     for part in ROLES.iter().flat_map(|role| relations.with_role(role)) {
         package.read_part(&part, text)?;
     }
@@ -88,7 +89,7 @@ impl<'t> Story<'t> {
         self.paragraphs.end_paragraph()
     }
 
-    fn push(&mut self, text: &str) -> Result<(), Reason> {
+    pub(super) fn push(&mut self, text: &str) -> Result<(), Reason> {
         if self.run_hidden { Ok(()) } else { self.paragraphs.push(text) }
     }
 

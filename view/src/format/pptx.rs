@@ -7,7 +7,7 @@ use crate::source::Source;
 use crate::text::Text;
 
 /// The parts next to a slide, in the order in which they are read.
-const ROLES: [&str; 5] = ["diagramData", "chart", "chartEx", "notesSlide", "comments"];
+const ROLES: [&str; 3] = ["diagramData", "notesSlide", "comments"];
 
 /// Reads a presentation.
 pub(super) fn extract(source: &mut dyn Source, text: &mut dyn Text) -> Result<(), Reason> {
@@ -22,6 +22,7 @@ pub(super) fn extract(source: &mut dyn Source, text: &mut dyn Text) -> Result<()
     for slide in order.0.iter().filter_map(|id| slides.with_id(id)) {
         package.read_part(slide, text)?;
         let relations = package.relations(slide)?;
+        package.read_charts(&relations, text)?;
         for part in ROLES.iter().flat_map(|role| relations.with_role(role)) {
             package.read_part(&part, text)?;
         }
