@@ -86,6 +86,9 @@ pub(crate) struct CompareArgs {
     pub(crate) ocr: OcrArgs,
     #[command(flatten)]
     pub(crate) key: KeyArgs,
+    /// Give a document up if its file system, as of a server that is gone, does not answer for so long
+    #[arg(long, value_name = "D", value_parser = humantime::parse_duration, default_value = "1m", help_heading = "How")]
+    pub(crate) file_wait: Duration,
     /// Rows to show of each list of the text report; 0 shows all
     #[arg(long, value_name = "N", default_value_t = 10)]
     pub(crate) limit: usize,
@@ -224,6 +227,7 @@ struct Plan {
     spec: ScanSpec,
     key: cognate_fingerprint::Key,
     recogniser: Option<Arc<Recogniser>>,
+    file_wait_max: Duration,
 }
 
 impl Plan {
@@ -249,7 +253,11 @@ impl Plan {
         };
         let mut spec = ScanSpec { in_process: true, ..ScanSpec::new(options, &limits)? };
         spec.layers.iter_mut().for_each(|layer| layer.method_id = Some(layer.method.id(&key)));
-        Ok(Plan { folders, spec, key, recogniser: args.ocr.recogniser()? })
+        let file_wait_max = args.file_wait;
+        if file_wait_max.is_zero() {
+            return Err(usage("--file-wait `0s`: no file answers in no time"));
+        }
+        Ok(Plan { folders, spec, key, recogniser: args.ocr.recogniser()?, file_wait_max })
     }
 }
 
@@ -307,6 +315,7 @@ fn site_config(plan: &Plan, state: &State, site: &SiteFolders) -> SiteConfig {
         own_files: vec![state.path().to_owned()],
         key: plan.key.clone(),
         threads: plan.spec.threads,
+        file_wait_max: plan.file_wait_max,
         clock: now,
         extraction: extraction(TEXTS_BYTES_MAX, plan.recogniser.clone()),
         // A comparison by whole chunks alone uses no samples.

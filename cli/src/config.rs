@@ -131,6 +131,8 @@ pub(crate) struct WorkerFile {
     pub(crate) one_party: bool,
     /// Number of documents that are read at once; 0: one for each processor.
     pub(crate) threads: usize,
+    /// How long the file system of a document may not answer until the document is given up.
+    pub(crate) file_wait: String,
     /// Time that a stop may take.
     pub(crate) drain: String,
     /// Size of the compressed cache of extracted text, which avoids extracting a text twice.
@@ -252,6 +254,7 @@ impl Default for WorkerFile {
             repository: Vec::new(),
             key: PathBuf::new(),
             threads: 0,
+            file_wait: "1m".into(),
             drain: "30s".into(),
             texts_bytes_max: "2GiB".into(),
             policy: PolicyEntry::default(),

@@ -4,7 +4,7 @@ use std::collections::HashMap;
 use std::num::NonZeroUsize;
 use std::path::PathBuf;
 use std::sync::Arc;
-use std::time::SystemTime;
+use std::time::{Duration, SystemTime};
 
 use cognate_fingerprint::Key;
 use cognate_proto::name::RepositoryName;
@@ -30,6 +30,8 @@ pub struct SiteConfig {
     pub key: Key,
     /// Number of documents that are read at the same time.
     pub threads: NonZeroUsize,
+    /// How long a call to the file system of a document may take until the document is given up; not zero.
+    pub file_wait_max: Duration,
     /// The clock, which decides if a file was changed just now.
     pub clock: fn() -> SystemTime,
     /// The extraction of text.

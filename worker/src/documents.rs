@@ -5,11 +5,13 @@
 //! - [`reader`]: reads one document, as bytes ([`bytes`]) or as text ([`text_reader`], with [`parts`] and [`names`]), into
 //!   an [`outcome`]. Readers share [`tools`]; long lists of chunks go through a [`spool`], short documents wait for each other in a
 //!   [`handful`], and of [`long`] ones each takes segments.
+//! - [`file_calls`]: calls to the file system, which may never be answered.
 //! - [`extraction`]: the processes that extract text.
 //! - [`file_class`], [`hashing`], [`states`]: class, hashes and state of a file.
 
 mod bytes;
 pub(crate) mod extraction;
+pub(crate) mod file_calls;
 pub(crate) mod file_class;
 pub(crate) mod handful;
 mod hashing;

@@ -55,7 +55,7 @@ pub fn run(
     record(file, AttachUp::Hello(hello(site)))?;
     let mut synced = Vec::new();
     for repository in repositories {
-        let job = site.offer.own_job(repository.clone(), method, SelectionRule::default(), false)?;
+        let job = Arc::new(site.offer.own_job(repository.clone(), method, SelectionRule::default(), false)?);
         let link = PushLink {
             runtime: runtime.clone(),
             connection: Connection::dry_run(Arc::clone(file)),
@@ -63,7 +63,7 @@ pub fn run(
             cancelled: Arc::clone(cancelled),
             pads: site.offer.policy.pad_messages,
         };
-        let counters = Counters::default();
+        let counters = Arc::new(Counters::default());
         let outcome = site.syncs.sync(&job, None, &link, &counters)?;
         synced.push(DryRunSync {
             repository: repository.clone(),

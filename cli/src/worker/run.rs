@@ -49,6 +49,7 @@ pub(super) fn run(args: &RunArgs) -> anyhow::Result<Exit> {
         own_files: setup.own_files.clone(),
         key,
         threads: setup.threads,
+        file_wait_max: setup.file_wait_max,
         clock,
         extraction: extraction(setup.texts_bytes_max, recogniser),
         policy: setup.policy.clone(),

@@ -34,6 +34,7 @@ pub(super) struct Setup {
     /// The site's own files, which are never documents.
     pub(super) own_files: Vec<PathBuf>,
     pub(super) threads: NonZeroUsize,
+    pub(super) file_wait_max: Duration,
     pub(super) drain: Duration,
     pub(super) texts_bytes_max: u64,
     pub(super) policy: Policy,
@@ -128,6 +129,7 @@ pub(super) fn load(args: &ConfigArgs) -> anyhow::Result<Setup> {
         own_files: key_file.iter().chain([&file.state_dir, &args.config]).cloned().collect(),
         key_file,
         threads: threads(NonZeroUsize::new(file.threads)),
+        file_wait_max: duration(&file.file_wait).map_err(|problem| wrong("file_wait", problem))?,
         drain: duration(&file.drain).map_err(|problem| wrong("drain", problem))?,
         texts_bytes_max: size(&file.texts_bytes_max).map_err(|problem| wrong("texts_bytes_max", problem))?,
         policy,

@@ -140,6 +140,7 @@ fn dry_run(args: &SyncArgs, setup: &Setup, out: &Path) -> anyhow::Result<Exit> {
         own_files: setup.own_files.clone(),
         key: setup.key()?,
         threads: setup.threads,
+        file_wait_max: setup.file_wait_max,
         clock,
         extraction: extraction(setup.texts_bytes_max, setup.recogniser()?),
         policy: setup.policy.clone(),

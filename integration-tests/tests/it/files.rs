@@ -8,10 +8,15 @@ use std::time::{Duration, Instant};
 use cognate_integration_tests::binary::{cognate, cognate_failpoints};
 use cognate_integration_tests::canonical::comparable;
 use cognate_integration_tests::sandbox::{compare_args, contents, wait_until};
-use cognate_integration_tests::{Federation, Files, Run, Sandbox, not_checked};
+use cognate_integration_tests::{Dice, Federation, Files, Run, Sandbox, not_checked};
 
 /// Two sites with a few documents each; `a` has a large one as well.
 fn federation(own_seed: u64) -> Federation {
+    federation_with(own_seed, "")
+}
+
+/// The same, with more lines in the configuration of both.
+fn federation_with(own_seed: u64, more: &str) -> Federation {
     // Built now, and not while somebody waits for it.
     cognate_failpoints();
     let mut federation = Federation::new(own_seed);
@@ -22,7 +27,7 @@ fn federation(own_seed: u64) -> Federation {
             files.insert(format!("own/{number}"), federation.dice.bytes(5000));
         }
         files.insert("large".to_owned(), federation.dice.bytes(600_000));
-        federation.add(name, &files);
+        federation.add_with(name, None, &files, more);
     }
     federation.sandbox.settle();
     federation
@@ -101,6 +106,40 @@ fn a_read_that_hangs_holds_up_only_its_site_and_the_scan_can_be_cancelled() {
     federation.start("a");
     federation.wait_attached("a");
     federation.check(federation.scan(&[]), &[]);
+}
+
+#[test]
+fn a_file_whose_read_never_ends_is_given_up_and_named_and_the_next_scan_reads_it() {
+    let mut federation = federation_with(1411, "file_wait = \"2s\"\n");
+    federation.start_failing("a", "disk=read:*/a-kb/large:2:HANG");
+    federation.start("b");
+    ["a", "b"].iter().for_each(|name| federation.wait_attached(name));
+    let report = federation.scan(&[]).expect(3).json();
+    assert_eq!(report["scan"]["status"], "complete", "{report}");
+    let unread = report["unread"].as_array().unwrap();
+    let reasons: Vec<_> = unread.iter().map(|row| (row["path"].as_str(), row["reason"].as_str())).collect();
+    assert_eq!(reasons, [(Some("large"), Some("its file system did not answer in time"))]);
+    let row = report["sites"].as_array().unwrap().iter().find(|row| row["site"] == "a").unwrap();
+    assert_eq!(row["documents"], 6, "all others are compared: {row}");
+    // The same process reads it once it answers.
+    federation.check(federation.scan(&[]), &[]);
+}
+
+#[test]
+fn a_file_whose_read_never_ends_while_others_wait_for_it_ends_no_comparison() {
+    cognate_failpoints();
+    let (sandbox, mut dice) = (Sandbox::seeded(1412), Dice::new(1412));
+    let mut files: Files = (0..200).map(|number| (number.to_string(), dice.bytes(3000))).collect();
+    files.insert("large".to_owned(), dice.bytes(40_000_000));
+    let (a, b) = (sandbox.tree("a", &files), sandbox.tree("b", &files));
+    for faults in ["disk=read:*/a/large:3:HANG", "disk=read:*/a/17:1:HANG"] {
+        let args = ["--file-wait", "2s", "--format", "json", "--threads", "3"];
+        let run = sandbox.start_failing(faults, compare_args(&[("a", &a), ("b", &b)], &args)).ended().expect(3);
+        let report = run.json();
+        let of_site = |site: &str| report["sites"].as_array().unwrap().iter().find(|row| row["site"] == site).unwrap();
+        assert_eq!((&of_site("a")["documents"], &of_site("b")["documents"]), (&200.into(), &201.into()), "{faults}");
+        assert!(run.stderr.contains("does not answer"), "{}", run.stderr);
+    }
 }
 
 #[test]

@@ -1072,6 +1072,8 @@ pub enum DocumentState {
     Unreadable = 22,
     /// A symbolic link that leads out of the repository.
     LinkOutside = 23,
+    /// Its file system did not answer within the site's limit.
+    NoAnswer = 24,
     /// Under a text view: there is no text in a document of its kind, or it is an archive whose members have rows of their
     /// own.
     NoText = 32,
@@ -1122,6 +1124,7 @@ impl DocumentState {
             Self::LinkLoop => "DOCUMENT_STATE_LINK_LOOP",
             Self::Unreadable => "DOCUMENT_STATE_UNREADABLE",
             Self::LinkOutside => "DOCUMENT_STATE_LINK_OUTSIDE",
+            Self::NoAnswer => "DOCUMENT_STATE_NO_ANSWER",
             Self::NoText => "DOCUMENT_STATE_NO_TEXT",
             Self::Container => "DOCUMENT_STATE_CONTAINER",
             Self::Encrypted => "DOCUMENT_STATE_ENCRYPTED",
@@ -1161,6 +1164,7 @@ impl DocumentState {
             "DOCUMENT_STATE_LINK_LOOP" => Some(Self::LinkLoop),
             "DOCUMENT_STATE_UNREADABLE" => Some(Self::Unreadable),
             "DOCUMENT_STATE_LINK_OUTSIDE" => Some(Self::LinkOutside),
+            "DOCUMENT_STATE_NO_ANSWER" => Some(Self::NoAnswer),
             "DOCUMENT_STATE_NO_TEXT" => Some(Self::NoText),
             "DOCUMENT_STATE_CONTAINER" => Some(Self::Container),
             "DOCUMENT_STATE_ENCRYPTED" => Some(Self::Encrypted),

@@ -74,7 +74,7 @@ fn read_in_segments(
     let mut counted = Open::new(io::empty(), stamp.length_bytes, tools.open_files);
     let document = (file, stamp.length_bytes);
     let content = long.read(tools, document, |bytes| counted.pass(bytes), |chunk| spool.push(&chunk))?;
-    let first = Paced::new(HoleReader::new(file, stamp.length_bytes), tools.pace, tools.cancelled);
+    let first = Paced::new(HoleReader::new(file, stamp.length_bytes, tools.calls), tools.pace, tools.cancelled);
     let mut head = HeadReader::new(first);
     Some(content.and_then(|content| {
         head.fill()?;
@@ -100,7 +100,7 @@ pub(super) fn keep_bytes(tools: &Tools<'_>, handful: &mut Handful, file: &File, 
 /// The bytes of an open document, at the site's pace, and counted.
 fn opened<'f, 't: 'f>(tools: &Tools<'t>, file: &'f File, stamp: Stamp) -> Open<'f, Paced<'f, HoleReader<'f>>> {
     // A file that grows as fast as it is read would never end: read only the length that it had when it was opened.
-    let paced = Paced::new(HoleReader::new(file, stamp.length_bytes), tools.pace, tools.cancelled);
+    let paced = Paced::new(HoleReader::new(file, stamp.length_bytes, tools.calls), tools.pace, tools.cancelled);
     Open::new(paced, stamp.length_bytes, tools.open_files)
 }
 

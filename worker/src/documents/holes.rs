@@ -6,12 +6,15 @@ use std::os::unix::fs::FileExt as _;
 
 use cognate_fingerprint::ReadSparse;
 
+use super::file_calls::{FileCalls, no_answer};
+
 /// A hole is skipped in pieces of this many bytes, so that a cancelled sync ends between two of them.
 const SKIPPED_BYTES_MAX: u64 = 1 << 30;
 
 /// The bytes of a file up to the length that it had when it was opened.
 pub(crate) struct HoleReader<'f> {
     file: &'f File,
+    calls: &'f FileCalls,
     /// The place of the next byte. That of the file is not used: every read would lock it.
     next: u64,
     left_bytes: u64,
@@ -20,13 +23,13 @@ pub(crate) struct HoleReader<'f> {
 }
 
 impl<'f> HoleReader<'f> {
-    pub(crate) fn new(file: &'f File, size_bytes: u64) -> HoleReader<'f> {
-        HoleReader::from_place(file, 0, size_bytes)
+    pub(crate) fn new(file: &'f File, size_bytes: u64, calls: &'f FileCalls) -> HoleReader<'f> {
+        HoleReader::from_place(file, 0, size_bytes, calls)
     }
 
     /// Reads from `place` on.
-    pub(crate) fn from_place(file: &'f File, place: u64, size_bytes: u64) -> HoleReader<'f> {
-        HoleReader { file, next: place, left_bytes: size_bytes.saturating_sub(place), has_holes: true }
+    pub(crate) fn from_place(file: &'f File, place: u64, size_bytes: u64, calls: &'f FileCalls) -> HoleReader<'f> {
+        HoleReader { file, calls, next: place, left_bytes: size_bytes.saturating_sub(place), has_holes: true }
     }
 
     fn pass(&mut self, bytes: u64) {
@@ -41,7 +44,10 @@ impl Read for HoleReader<'_> {
         if wanted == 0 {
             return Ok(0);
         }
-        let count = self.file.read_at(&mut buffer[..wanted], self.next)?;
+        let count = self.calls.make(|| self.file.read_at(&mut buffer[..wanted], self.next))?;
+        if self.calls.is_given_up() {
+            return Err(no_answer());
+        }
         self.pass(count as u64);
         Ok(count)
     }
@@ -52,7 +58,7 @@ impl ReadSparse for HoleReader<'_> {
         if !self.has_holes {
             return Ok(0);
         }
-        let data = match rustix::fs::seek(self.file, rustix::fs::SeekFrom::Data(self.next)) {
+        let data = match self.calls.make(|| rustix::fs::seek(self.file, rustix::fs::SeekFrom::Data(self.next))) {
             Ok(data) => data,
             // No data follow: the file ends with a hole.
             Err(rustix::io::Errno::NXIO) => self.file.metadata()?.len(),
@@ -112,7 +118,8 @@ mod tests {
                 let mut read = |holes: bool| {
                     let file = file(pieces, holes);
                     let size_bytes = file.metadata().unwrap().len();
-                    let mut counted = Counted { inner: HoleReader::new(&file, size_bytes), bytes: 0 };
+                    let mut counted =
+                        Counted { inner: HoleReader::new(&file, size_bytes, FileCalls::unwatched()), bytes: 0 };
                     let mut chunks = Vec::new();
                     let content = fingerprinter.read_sparse(&mut counted, |chunk| {
                         chunks.push(chunk);

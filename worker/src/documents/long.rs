@@ -11,6 +11,7 @@ use std::sync::{Arc, Condvar, Mutex, MutexGuard};
 
 use cognate_fingerprint::{Chunk, Content, Segment, Segmenter};
 
+use super::file_calls::{FileCalls, no_answer};
 use super::holes::HoleReader;
 use super::open_files::Open;
 use super::tools::Tools;
@@ -30,7 +31,7 @@ pub(crate) struct LongDocuments {
 
 struct State {
     /// The readers that still take documents.
-    at_work: usize,
+    at_work: Vec<Arc<FileCalls>>,
     /// The number of the next document.
     number: u64,
     open: BTreeMap<u64, LongDocument>,
@@ -38,6 +39,8 @@ struct State {
 
 /// A document whose segments are being cut.
 struct LongDocument {
+    /// The reader that joins its segments.
+    owner: Arc<FileCalls>,
     file: Arc<File>,
     size_bytes: u64,
     segment_bytes: u64,
@@ -45,6 +48,8 @@ struct LongDocument {
     next: u64,
     /// The segments that are joined.
     joined: u64,
+    /// The readers of those that are taken and not cut.
+    taken: BTreeMap<u64, Arc<FileCalls>>,
     /// Those that are cut and not joined.
     cut: BTreeMap<u64, io::Result<Segment>>,
 }
@@ -62,6 +67,11 @@ impl LongDocument {
         begin..self.size_bytes.min(begin + self.segment_bytes)
     }
 
+    /// True if its reader has not been given up.
+    fn is_joined(&self) -> bool {
+        !self.owner.is_given_up()
+    }
+
     fn segments(&self) -> u64 {
         self.size_bytes.div_ceil(self.segment_bytes)
     }
@@ -70,7 +80,7 @@ impl LongDocument {
 impl State {
     /// The segments that are taken and not yet joined.
     fn waiting(&self) -> u64 {
-        self.open.values().map(|document| document.next - document.joined).sum()
+        self.open.values().filter(|document| document.is_joined()).map(|document| document.next - document.joined).sum()
     }
 }
 
@@ -78,21 +88,32 @@ impl LongDocuments {
     /// No documents yet, of so many readers.
     pub(crate) fn new(readers: usize) -> LongDocuments {
         LongDocuments {
-            state: Mutex::new(State { at_work: 0, number: 0, open: BTreeMap::new() }),
+            state: Mutex::new(State { at_work: Vec::new(), number: 0, open: BTreeMap::new() }),
             changed: Condvar::new(),
             segments_waiting_max: SEGMENTS_PER_READER * readers as u64,
         }
     }
 
     /// A reader that takes documents, until this is dropped. All readers must have theirs before the first of them [helps](LongDocuments::help).
-    pub(crate) fn at_work(&self) -> AtWork<'_> {
-        self.lock().at_work += 1;
-        AtWork(self)
+    pub(crate) fn at_work(self: &Arc<Self>, calls: &Arc<FileCalls>) -> AtWork {
+        self.lock().at_work.push(Arc::clone(calls));
+        AtWork { documents: Arc::clone(self), calls: Arc::clone(calls) }
+    }
+
+    /// Nothing waits any more for a reader that the file system does not answer. A document of which it has a segment fails.
+    pub(crate) fn give_up(&self, calls: &Arc<FileCalls>) {
+        calls.give_up();
+        self.leave(calls);
+    }
+
+    fn leave(&self, calls: &Arc<FileCalls>) {
+        self.lock().at_work.retain(|at_work| !Arc::ptr_eq(at_work, calls));
+        self.changed.notify_all();
     }
 
     /// Cuts segments of the documents of other readers, until none of these takes documents any more.
     pub(crate) fn help(&self, tools: &mut Tools<'_>) {
-        while let Some(taken) = self.take() {
+        while let Some(taken) = self.take(tools.calls) {
             taken.cut(tools);
         }
     }
@@ -111,32 +132,45 @@ impl LongDocuments {
             return None;
         }
         // Without a descriptor for the others, it is read in order.
-        let opened = self.open(file, size_bytes, segment_bytes).ok()?;
+        let opened = self.open(file, size_bytes, segment_bytes, tools.calls).ok()?;
         Some(opened.read(tools, (file, size_bytes), joined, each))
     }
 
-    fn open(&self, file: &File, size_bytes: u64, segment_bytes: u64) -> io::Result<Opened<'_>> {
+    fn open(&self, file: &File, size_bytes: u64, segment_bytes: u64, calls: &Arc<FileCalls>) -> io::Result<Opened<'_>> {
         let file = Arc::new(file.try_clone()?);
         let mut state = self.lock();
         let number = state.number;
         state.number += 1;
-        let document = LongDocument { file, size_bytes, segment_bytes, next: 0, joined: 0, cut: BTreeMap::new() };
+        let document = LongDocument {
+            owner: Arc::clone(calls),
+            file,
+            size_bytes,
+            segment_bytes,
+            next: 0,
+            joined: 0,
+            taken: BTreeMap::new(),
+            cut: BTreeMap::new(),
+        };
         state.open.insert(number, document);
         self.changed.notify_all();
         Ok(Opened { documents: self, number })
     }
 
-    /// Waits for a segment of any document; `None` once no reader takes documents.
-    fn take(&self) -> Option<Taken<'_>> {
+    /// Waits for a segment of any document; `None` once no reader takes documents, or this one was given up.
+    fn take(&self, calls: &Arc<FileCalls>) -> Option<Taken<'_>> {
         let mut state = self.lock();
         loop {
+            if calls.is_given_up() {
+                return None;
+            }
             if state.waiting() < self.segments_waiting_max {
-                let taken = state.open.iter_mut().find_map(|(number, document)| self.taken(*number, document));
+                let mut joined = state.open.iter_mut().filter(|(_, document)| document.is_joined());
+                let taken = joined.find_map(|(number, document)| self.taken(*number, document, calls));
                 if taken.is_some() {
                     return taken;
                 }
             }
-            if state.at_work == 0 {
+            if state.at_work.is_empty() {
                 return None;
             }
             state = self.wait(state);
@@ -144,12 +178,13 @@ impl LongDocuments {
     }
 
     /// The next segment of a document, if there is one.
-    fn taken(&self, number: u64, document: &mut LongDocument) -> Option<Taken<'_>> {
+    fn taken(&self, number: u64, document: &mut LongDocument, calls: &Arc<FileCalls>) -> Option<Taken<'_>> {
         let segment = document.next;
         if segment == document.segments() {
             return None;
         }
         document.next += 1;
+        document.taken.insert(segment, Arc::clone(calls));
         let (file, size_bytes) = (Arc::clone(&document.file), document.size_bytes);
         Some(Taken { documents: self, number, segment, file, size_bytes, places: document.places(segment), cut: None })
     }
@@ -164,12 +199,14 @@ impl LongDocuments {
 }
 
 /// A reader that takes documents.
-pub(crate) struct AtWork<'a>(&'a LongDocuments);
+pub(crate) struct AtWork {
+    documents: Arc<LongDocuments>,
+    calls: Arc<FileCalls>,
+}
 
-impl Drop for AtWork<'_> {
+impl Drop for AtWork {
     fn drop(&mut self) {
-        self.0.lock().at_work -= 1;
-        self.0.changed.notify_all();
+        self.documents.leave(&self.calls);
     }
 }
 
@@ -189,11 +226,12 @@ impl Opened<'_> {
     ) -> io::Result<Content> {
         let (mut join, mut end) = (segmenter(tools).join(), 0);
         loop {
-            match self.turn() {
+            match self.turn(tools.calls) {
                 Turn::Cut(taken) => taken.cut(tools),
                 Turn::Join(segment, places) => {
-                    let (pace, cancelled, before) = (tools.pace, tools.cancelled, end);
-                    let from = |place| Paced::new(HoleReader::from_place(file, place, size_bytes), pace, cancelled);
+                    let (pace, cancelled, calls, before) = (tools.pace, tools.cancelled, tools.calls, end);
+                    let from =
+                        |place| Paced::new(HoleReader::from_place(file, place, size_bytes, calls), pace, cancelled);
                     end = segmenter(tools).join_segment(&mut join, &segment?, from, &mut each)?;
                     joined(end - before);
                     if end < places.end {
@@ -208,7 +246,7 @@ impl Opened<'_> {
     }
 
     /// Waits for the next segment in order, if all are taken.
-    fn turn(&self) -> Turn<'_> {
+    fn turn(&self, calls: &Arc<FileCalls>) -> Turn<'_> {
         let mut state = self.documents.lock();
         loop {
             let document = state.open.get_mut(&self.number).expect("it is open");
@@ -221,11 +259,14 @@ impl Opened<'_> {
             if document.joined == document.segments() {
                 return Turn::End;
             }
+            if document.taken.get(&document.joined).is_some_and(|reader| reader.is_given_up()) {
+                return Turn::Join(Err(no_answer()), document.places(document.joined));
+            }
             // The one that is to be joined next may always be taken, or all might wait.
             let is_next = document.next == document.joined;
             if is_next || state.waiting() < self.documents.segments_waiting_max {
                 let document = state.open.get_mut(&self.number).expect("it is open");
-                if let Some(taken) = self.documents.taken(self.number, document) {
+                if let Some(taken) = self.documents.taken(self.number, document, calls) {
                     return Turn::Cut(taken);
                 }
             }
@@ -255,13 +296,14 @@ struct Taken<'a> {
 
 impl Taken<'_> {
     fn cut(mut self, tools: &mut Tools<'_>) {
-        let (pace, cancelled, open_files) = (tools.pace, tools.cancelled, tools.open_files);
+        let (pace, cancelled, calls, open_files) = (tools.pace, tools.cancelled, tools.calls, tools.open_files);
         // The kernel would not keep the pace of a site.
         if pace.is_free() {
             will_be_read(&self.file, &self.places);
         }
         let from = |place| {
-            let reader = Paced::new(HoleReader::from_place(&self.file, place, self.size_bytes), pace, cancelled);
+            let reader = HoleReader::from_place(&self.file, place, self.size_bytes, calls);
+            let reader = Paced::new(reader, pace, cancelled);
             // Its document counts by itself as a file to be read; these bytes count as read until they are joined.
             Open::new(reader, 0, open_files)
         };
@@ -275,6 +317,7 @@ impl Drop for Taken<'_> {
         let cut = self.cut.take().unwrap_or_else(|| Err(io::Error::other("a segment was not cut")));
         // If the document is no longer open, its reader has given it up.
         if let Some(document) = self.documents.lock().open.get_mut(&self.number) {
+            document.taken.remove(&self.segment);
             document.cut.insert(self.segment, cut);
         }
         self.documents.changed.notify_all();
@@ -347,6 +390,7 @@ mod tests {
                 hashes: HashKinds::NONE,
                 pace: &self.pace,
                 cancelled: &self.cancelled,
+                calls: FileCalls::unwatched(),
                 open_files: None,
                 head: Vec::new(),
             }
@@ -369,9 +413,9 @@ mod tests {
         let mut expected = Vec::new();
         let content = fingerprinter().slice(&bytes, |chunk| expected.push(chunk));
         for readers in 1..=4 {
-            let (site, long) = (Site::new(), LongDocuments::new(readers));
+            let (site, long) = (Site::new(), Arc::new(LongDocuments::new(readers)));
             std::thread::scope(|scope| {
-                let at_work = long.at_work();
+                let at_work = long.at_work(FileCalls::unwatched());
                 for _ in 1..readers {
                     scope.spawn(|| long.help(&mut site.tools()));
                 }
@@ -406,9 +450,9 @@ mod tests {
     #[test]
     fn a_document_that_is_given_up_leaves_no_reader_waiting() {
         let (file, bytes) = file(40 << 20);
-        let (site, long) = (Site::new(), LongDocuments::new(3));
+        let (site, long) = (Site::new(), Arc::new(LongDocuments::new(3)));
         std::thread::scope(|scope| {
-            let at_work = long.at_work();
+            let at_work = long.at_work(FileCalls::unwatched());
             for _ in 1..3 {
                 scope.spawn(|| long.help(&mut site.tools()));
             }
@@ -427,25 +471,49 @@ mod tests {
     fn a_segment_that_is_taken_and_not_cut_fails_its_document() {
         let (file, bytes) = file(20 << 20);
         let long = LongDocuments::new(2);
-        let opened = long.open(&file, bytes.len() as u64, 8 << 20).unwrap();
-        drop(long.take());
-        assert!(matches!(opened.turn(), Turn::Join(Err(_), _)));
+        let calls = FileCalls::unwatched();
+        let opened = long.open(&file, bytes.len() as u64, 8 << 20, calls).unwrap();
+        drop(long.take(calls));
+        assert!(matches!(opened.turn(calls), Turn::Join(Err(_), _)));
+    }
+
+    #[test]
+    fn a_reader_that_is_given_up_fails_the_document_of_its_segment_and_its_own_document_takes_no_place() {
+        let (file, bytes) = file(40 << 20);
+        let long = Arc::new(LongDocuments::new(1));
+        let [owner, stuck] = [FileCalls::default(), FileCalls::default()].map(Arc::new);
+        let open = |calls| long.open(&file, bytes.len() as u64, 8 << 20, calls).unwrap();
+        let (_own_at_work, _stuck_at_work) = (long.at_work(&owner), long.at_work(&stuck));
+        let (opened, of_stuck) = (open(&owner), open(&stuck));
+        let taken = long.take(&stuck).unwrap();
+        assert_eq!((taken.number, taken.segment), (opened.number, 0));
+        let Turn::Cut(own) = of_stuck.turn(&stuck) else { panic!("nobody has taken it") };
+        long.give_up(&stuck);
+        let Turn::Join(Err(error), _) = opened.turn(&owner) else { panic!("nobody cuts it") };
+        assert_eq!(error.kind(), io::ErrorKind::TimedOut);
+        // What the other had open neither waits nor is helped with.
+        assert_eq!(long.lock().waiting(), 1);
+        assert_eq!(long.take(&owner).unwrap().number, opened.number);
+        assert_eq!(long.lock().at_work.len(), 1);
+        drop((taken, own));
+        assert!(long.take(&stuck).is_none(), "it would fail the documents of others");
     }
 
     #[test]
     fn no_more_segments_wait_than_a_few_for_each_reader_and_the_next_to_be_joined_is_always_to_be_had() {
         let (file, bytes) = file(20 << 20);
-        let long = LongDocuments::new(1);
-        let at_work = long.at_work();
-        let open = || long.open(&file, bytes.len() as u64, 8 << 20).unwrap();
+        let long = Arc::new(LongDocuments::new(1));
+        let calls = FileCalls::unwatched();
+        let at_work = long.at_work(calls);
+        let open = || long.open(&file, bytes.len() as u64, 8 << 20, calls).unwrap();
         let (first, second) = (open(), open());
-        let taken = [long.take().unwrap(), long.take().unwrap()];
+        let taken = [long.take(calls).unwrap(), long.take(calls).unwrap()];
         assert!(taken.iter().all(|taken| taken.number == first.number));
         // Two wait, as many as one reader may have.
-        let Turn::Cut(own) = second.turn() else { panic!("nobody has taken it") };
+        let Turn::Cut(own) = second.turn(calls) else { panic!("nobody has taken it") };
         assert_eq!((own.number, own.segment), (second.number, 0));
         drop(at_work);
-        assert!(long.take().is_none());
+        assert!(long.take(calls).is_none());
     }
 
     #[test]
@@ -454,7 +522,7 @@ mod tests {
         let (site, long) = (Site::new(), LongDocuments::new(1));
         let content = fingerprinter().slice(&bytes, |_| ());
         // Whoever took every segment of what it claims to have would never come to an end.
-        let opened = long.open(&file, 1 << 62, 8 << 20).unwrap();
+        let opened = long.open(&file, 1 << 62, 8 << 20, FileCalls::unwatched()).unwrap();
         let mut joined_bytes = 0;
         let read = opened.read(&mut site.tools(), (&file, 1 << 62), |bytes| joined_bytes += bytes, |_| Ok(()));
         assert_eq!((read.unwrap(), joined_bytes), (content, bytes.len() as u64));

@@ -75,7 +75,8 @@ impl Reader<'_> {
 
     fn read_once(&mut self, path: &DocumentPath, known: Option<&KnownDocument>) -> io::Result<ReadOutcome> {
         let read_began = (self.clock)();
-        let (file, stat) = match self.tools.root.open_document(path) {
+        let calls = self.tools.calls;
+        let (file, stat) = match calls.make(|| self.tools.root.open_document(path)) {
             Ok(opened) => opened,
             Err(state) => return Ok(ReadOutcome::Failed(state)),
         };
@@ -91,7 +92,7 @@ impl Reader<'_> {
             (None, None) => read_bytes(&mut self.tools, self.long, &file, stamp)?,
         };
         let ReadOutcome::Fingerprinted(mut done) = outcome else { return Ok(outcome) };
-        let stamp_after = rustix::fs::fstat(&file).map(|stat| Stamp::of(&stat));
+        let stamp_after = calls.make(|| rustix::fs::fstat(&file)).map(|stat| Stamp::of(&stat));
         done.changing |= !stamp_after.is_ok_and(|after| after == stamp);
         done.settled &= !done.changing && stamp.is_settled_before(read_began);
         Ok(ReadOutcome::Fingerprinted(done))
@@ -115,6 +116,7 @@ mod tests {
     use cognate_proto::limits::CONTENT_CHUNKS_MAX;
 
     use super::*;
+    use crate::documents::file_calls::FileCalls;
     use crate::documents::outcome::Chunks;
     use crate::documents::root::Root;
     use crate::pace::Pace;
@@ -147,6 +149,7 @@ mod tests {
                 hashes: HashKinds::NONE,
                 pace: &Pace::new(&crate::policy::Policy::everything(), || std::time::UNIX_EPOCH),
                 cancelled: &AtomicBool::new(false),
+                calls: FileCalls::unwatched(),
                 open_files: None,
                 head: Vec::new(),
             },

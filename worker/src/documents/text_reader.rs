@@ -5,7 +5,7 @@
 //! [`Texts`]: crate::records::texts::Texts
 
 use std::fs::File;
-use std::io::{self, Read as _, Seek as _};
+use std::io;
 use std::os::unix::ffi::OsStrExt as _;
 use std::path::Path;
 
@@ -18,6 +18,7 @@ use cognate_view::{Candidate, Kind, Parts};
 use super::extraction::{ReaderProcesses, RecognitionInForce, cannot_start};
 use super::file_class::HeadReader;
 use super::hashing::HashingReader;
+use super::holes::HoleReader;
 use super::open_files::Open;
 use super::outcome::{Fingerprinted, ReadOutcome};
 use super::parts::{PartOptions, PartOutcomes, PartReader, StreamError};
@@ -109,7 +110,7 @@ impl<'a> TextReader<'a> {
             return Ok(Inspected { digest: Some(*digest), class, candidate, hashes, read_bytes: 0, changed: false });
         }
         let head = || {
-            let paced = Paced::new(file.take(stamp.length_bytes), tools.pace, tools.cancelled);
+            let paced = Paced::new(HoleReader::new(file, stamp.length_bytes, tools.calls), tools.pace, tools.cancelled);
             HeadReader::new(Open::new(paced, stamp.length_bytes, tools.open_files))
         };
         if self.stored.is_none() || self.view == View::Office {
@@ -122,7 +123,6 @@ impl<'a> TextReader<'a> {
                 let read_bytes = if is_outside { head.read_bytes() } else { stamp.length_bytes };
                 return Ok(Inspected { digest: None, class, candidate, hashes, read_bytes, changed: false });
             }
-            (&mut &*file).rewind()?;
         }
         let mut hasher = blake3::Hasher::new();
         let mut hashing = HashingReader::new(head(), tools.hashes);

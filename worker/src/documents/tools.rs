@@ -1,10 +1,12 @@
 //! The handles that all ways of reading a document share.
 
+use std::sync::Arc;
 use std::sync::atomic::AtomicBool;
 
 use cognate_fingerprint::Fingerprinter;
 use cognate_proto::file_hash::HashKinds;
 
+use super::file_calls::FileCalls;
 use super::open_files::OpenFiles;
 use super::root::Root;
 use crate::pace::Pace;
@@ -19,6 +21,8 @@ pub(crate) struct Tools<'a> {
     pub(crate) hashes: HashKinds,
     pub(crate) pace: &'a Pace,
     pub(crate) cancelled: &'a AtomicBool,
+    /// The calls of this reader to the file system.
+    pub(crate) calls: &'a Arc<FileCalls>,
     /// The count of open files, if anybody waits for their end.
     pub(crate) open_files: Option<&'a OpenFiles>,
     /// The first bytes of the last document, for their memory.

@@ -25,7 +25,7 @@ pub struct Site {
     pub(crate) pace: Arc<Pace>,
     pub(crate) status: StatusTracker,
     pub(crate) offer: Offer,
-    pub(crate) syncs: Syncs,
+    pub(crate) syncs: Arc<Syncs>,
     /// Syncs run one after the other, because each uses all threads of the site.
     pub(crate) sync_turn: Arc<Semaphore>,
     /// Queries about contents that have begun. They run one after the other, in turn with syncs.
@@ -57,14 +57,14 @@ impl Site {
                 own_files: Arc::clone(&own_files),
                 records: Arc::clone(&records),
             },
-            syncs: Syncs {
+            syncs: Arc::new(Syncs {
                 answers: is_daemon.then(|| Answers::open(&config.state_dir, config.clock)),
                 office: OfficeLists::default(),
                 records: Arc::clone(&records),
                 pace: Arc::clone(&pace),
                 processes: ReaderProcesses::new(config.extraction.clone(), config.threads),
                 settings: settings(&config),
-            },
+            }),
             sync_turn: Arc::new(Semaphore::new(1)),
             content_queries: AtomicU64::new(0),
             hash_search: HashSearch {
@@ -106,6 +106,7 @@ fn settings(config: &SiteConfig) -> SyncSettings {
     SyncSettings {
         key: config.key.clone(),
         threads: config.threads,
+        file_wait_max: config.file_wait_max,
         clock: config.clock,
         file_hashes: config.policy.file_hashes,
         samples: config.policy.allows_samples(config.key.is_keyed()),

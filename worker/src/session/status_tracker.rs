@@ -236,6 +236,7 @@ fn reason(state: DocumentState) -> &'static str {
         DocumentState::InputOutput => "input/output error",
         DocumentState::NameTooLong => "name too long",
         DocumentState::LinkLoop => "link loop",
+        DocumentState::NoAnswer => "its file system did not answer in time",
         DocumentState::LinkOutside => "a link that leads out of the repository",
         DocumentState::Encrypted => "unextractable: encrypted",
         DocumentState::Damaged => "unextractable: damaged",

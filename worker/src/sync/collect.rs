@@ -18,7 +18,8 @@ use super::inside_share::{Decision, INSIDE_SENT_AT_ONCE_MAX, InsideShare, Waitin
 use super::job::{SyncOutcome, UNREADABLE_MAX};
 use super::memory::Memory;
 use super::office::OfficeList;
-use super::read_stage::{DocumentResult, Outcome, StoredDocument, SyncContext};
+use super::read_outcome::{DocumentResult, Outcome, StoredDocument};
+use super::read_stage::SyncContext;
 use super::stopped::Stopped;
 use crate::documents::file_class::ClassCounts;
 use crate::documents::outcome::{Fingerprinted, PartOutcome};

@@ -19,6 +19,7 @@ use cognate_proto::v1::FineAnswerTable;
 use super::job::Job;
 use super::listed::{Listed, Part};
 use super::syncs::Syncs;
+use crate::documents::file_calls::FileCalls;
 use crate::documents::outcome::{Fingerprinted, ReadOutcome};
 use crate::documents::reader::Reader;
 use crate::documents::root::Root;
@@ -231,6 +232,7 @@ impl Syncs {
                 hashes: HashKinds::NONE,
                 pace: &self.pace,
                 cancelled,
+                calls: FileCalls::unwatched(),
                 open_files: None,
                 head: Vec::new(),
             },

@@ -10,6 +10,7 @@ use cognate_fingerprint::{ChunkTagger, ContentDigest, Tag};
 use cognate_proto::path::DocumentPath;
 
 use super::job::Job;
+use crate::documents::file_calls::FileCalls;
 use crate::documents::holes::HoleReader;
 use crate::documents::root::Root;
 use crate::pace::{Pace, Paced};
@@ -136,7 +137,7 @@ impl<'a> Part<'a> {
             let start = bytes.len();
             let in_memory = |offset: u64| usize::try_from(offset - first.offset).expect("a few megabytes");
             bytes.resize(start + in_memory(last.end()), 0);
-            let reader = HoleReader::from_place(&file, first.offset, stamp.length_bytes);
+            let reader = HoleReader::from_place(&file, first.offset, stamp.length_bytes, FileCalls::unwatched());
             Paced::new(reader, pace, cancelled).read_exact(&mut bytes[start..])?;
             starts.extend(close.iter().map(|place| start + in_memory(place.offset)));
         }

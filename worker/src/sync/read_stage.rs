@@ -3,26 +3,25 @@
 
 use std::io;
 use std::sync::Arc;
-use std::sync::Mutex;
 use std::sync::atomic::{AtomicBool, Ordering};
-use std::sync::mpsc::{Receiver, SyncSender};
 
 use cognate_fingerprint::MethodId;
-use cognate_proto::batch::DocumentState;
 use cognate_proto::file_hash::HashKinds;
 use cognate_proto::name::RepositoryName;
 use cognate_proto::path::DocumentPath;
 
-use super::in_flight::InsideInFlight;
 use super::job::{Counters, Job};
 use super::office::OfficeLists;
+use super::read_outcome::{DocumentResult, Outcome, StoredDocument};
+use super::readers::{Crew, Place};
 use super::refine::ChosenDocuments;
 use crate::documents::extraction::RecognitionInForce;
-use crate::documents::long::{AtWork, LongDocuments};
-use crate::documents::outcome::{Fingerprinted, ReadOutcome};
+use crate::documents::long::AtWork;
+use crate::documents::outcome::ReadOutcome;
 use crate::documents::reader::Reader;
 use crate::documents::root::Root;
 use crate::documents::states::state_of;
+use crate::documents::tools::Tools;
 use crate::documents::walk::Entry;
 use crate::plan::{ReadRules, Remembered, Step, Walked};
 use crate::records::cache::Cache;
@@ -53,48 +52,6 @@ pub(super) struct SyncContext<'a> {
     pub(super) recognition: RecognitionInForce,
     pub(super) counters: &'a Counters,
     pub(super) cancelled: &'a AtomicBool,
-}
-
-/// A document with the outcome of its reader.
-pub(super) struct Outcome {
-    pub(super) path: DocumentPath,
-    pub(super) result: DocumentResult,
-}
-
-impl Outcome {
-    /// The number of documents inside that it has in memory.
-    pub(super) fn inside(&self) -> usize {
-        match &self.result {
-            DocumentResult::Read(done, _) => done.inside.len(),
-            _ => 0,
-        }
-    }
-}
-
-/// The outcome of a reader for one document.
-#[expect(
-    clippy::large_enum_variant,
-    reason = "most documents are read, and memory would be given back by another thread"
-)]
-pub(super) enum DocumentResult {
-    /// The stored result is used.
-    Unchanged(Box<StoredDocument>),
-    /// The document was read. Results of other methods for the same stamp come with it.
-    Read(Fingerprinted, Option<Box<KnownDocument>>),
-    /// The document cannot be read.
-    Failed(DocumentState),
-    /// The document is larger than the selection allows.
-    NotSelected,
-    /// The document is not what a refinement chose.
-    Outdated,
-}
-
-/// A stored result. The documents inside are in the cache.
-pub(super) struct StoredDocument {
-    pub(super) known: KnownDocument,
-    pub(super) result: MethodResult,
-    /// The bytes of the paths of the documents inside.
-    pub(super) inside_path_bytes: u64,
 }
 
 /// A document in the cache, as the plan asks for it.
@@ -167,84 +124,88 @@ fn stored_result(
 pub(super) fn read_entries(
     context: SyncContext<'_>,
     reader: io::Result<Reader<'_>>,
-    (long, at_work): (&LongDocuments, AtWork<'_>),
-    entries: &Mutex<Receiver<Vec<Entry>>>,
-    handover: &Handover<'_>,
+    (crew, place): (&Crew, &Place),
+    at_work: AtWork,
 ) {
+    let handover = Handover { crew, place };
     let mut reader = match reader {
         Ok(reader) => reader,
         Err(error) => {
-            // The collector ends the sync with this error. If there is no collector, the sync has ended.
-            let _ = handover.outcomes.send(Err(error));
+            handover.fail(error);
             return;
         }
     };
-    take_entries(context, &mut reader, entries, handover);
+    take_entries(context, &mut reader, place, &handover);
+    place.finish();
     drop(at_work);
-    long.help(&mut reader.tools);
+    crew.long.help(&mut reader.tools);
 }
 
-fn take_entries(
-    context: SyncContext<'_>,
-    reader: &mut Reader<'_>,
-    entries: &Mutex<Receiver<Vec<Entry>>>,
-    handover: &Handover<'_>,
-) {
-    loop {
-        let Ok(group) = entries.lock().expect("readers do not panic").recv() else { return };
-        context.counters.entries_seen.fetch_add(group.len() as u64, Ordering::Relaxed);
+fn take_entries(context: SyncContext<'_>, reader: &mut Reader<'_>, place: &Place, handover: &Handover<'_>) {
+    while let Some(group) = place.next_group() {
         let mut read = Vec::with_capacity(group.len());
-        for entry in group {
-            let walked = walked(context, reader, &entry);
+        for (number, entry) in group.iter().enumerate() {
+            place.reads(number);
+            let walked = walked(context, reader, entry);
             let is_large = matches!(walked, Some(Walked::File(stamp)) if stamp.length_bytes >= LARGE_BYTES);
             // What was read before a large document is remembered while that one is read: a stop costs only the large one.
-            if is_large && !read.is_empty() && !handover.send(reader, std::mem::take(&mut read)) {
+            if is_large && !read.is_empty() && !handover.send(reader, std::mem::take(&mut read), number) {
                 return;
             }
             match read_entry(context, reader, entry, walked) {
                 Ok(outcome) => {
                     let has_many = outcome.inside() > INSIDE_HELD_MAX;
                     read.push(outcome);
-                    if has_many && !handover.send(reader, std::mem::take(&mut read)) {
+                    if has_many && !handover.send(reader, std::mem::take(&mut read), number + 1) {
                         return;
                     }
                 }
                 Err(error) => {
-                    let _ = handover.outcomes.send(Err(error));
+                    handover.fail(error);
                     return;
                 }
             }
         }
-        if !handover.send(reader, read) {
+        if !handover.send(reader, read, group.len()) {
             return;
         }
     }
 }
 
 /// The way from the readers to the collector.
-pub(super) struct Handover<'a> {
-    pub(super) outcomes: SyncSender<io::Result<Vec<Outcome>>>,
-    pub(super) in_flight: &'a InsideInFlight,
+struct Handover<'a> {
+    crew: &'a Crew,
+    place: &'a Place,
 }
 
 impl Handover<'_> {
-    /// Fingerprints the documents that wait and hands all over; false if the sync ends.
-    fn send(&self, reader: &mut Reader<'_>, mut read: Vec<Outcome>) -> bool {
+    /// The collector ends the sync with this error. If there is no collector, the sync has ended.
+    fn fail(&self, error: io::Error) {
+        if let Some(outcomes) = self.place.hand_over(0) {
+            let _ = outcomes.send(Err(error));
+        }
+    }
+
+    /// Fingerprints the documents that wait and hands all over, those of the entries before `before`; false if the sync ends, or this reader was
+    /// given up.
+    fn send(&self, reader: &mut Reader<'_>, mut read: Vec<Outcome>, before: usize) -> bool {
         let done = read.iter_mut().filter_map(|outcome| match &mut outcome.result {
             DocumentResult::Read(done, _) => Some(done),
             _ => None,
         });
         let read = reader.fingerprint_waiting(done).map(|()| read);
         let goes_on = read.is_ok();
-        self.in_flight.enter(read.iter().flatten().map(Outcome::inside).sum());
-        self.outcomes.send(read).is_ok() && goes_on
+        let Some(outcomes) = self.place.hand_over(before) else { return false };
+        self.crew.in_flight.enter(read.iter().flatten().map(Outcome::inside).sum());
+        outcomes.send(read).is_ok() && goes_on
     }
 }
 
 /// The metadata of a document now. Without a cache nothing is remembered, and the metadata decides on nothing.
 fn walked(context: SyncContext<'_>, reader: &Reader<'_>, entry: &Entry) -> Option<Walked> {
     let (Entry::Document(path), Some(_)) = (entry, context.cache) else { return None };
-    Some(match reader.tools.root.stat(path) {
+    let Tools { root, calls, .. } = &reader.tools;
+    Some(match calls.make(|| root.stat(path)) {
         Ok(stat) => Walked::File(Stamp::of(&stat)),
         Err(error) => Walked::Unreadable(state_of(&error)),
     })
@@ -253,17 +214,14 @@ fn walked(context: SyncContext<'_>, reader: &Reader<'_>, entry: &Entry) -> Optio
 fn read_entry(
     context: SyncContext<'_>,
     reader: &mut Reader<'_>,
-    entry: Entry,
+    entry: &Entry,
     walked: Option<Walked>,
 ) -> io::Result<Outcome> {
     let (path, result) = match entry {
-        Entry::Unreadable(path, state) => (path, DocumentResult::Failed(state)),
-        Entry::Document(path) => {
-            let result = read_document(context, reader, &path, walked)?;
-            (path, result)
-        }
+        Entry::Unreadable(path, state) => (path, DocumentResult::Failed(*state)),
+        Entry::Document(path) => (path, read_document(context, reader, path, walked)?),
     };
-    Ok(Outcome { path, result })
+    Ok(Outcome { path: path.clone(), result })
 }
 
 /// Executes the first step of the plan for one document.

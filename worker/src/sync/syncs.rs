@@ -20,10 +20,12 @@ use super::collect::{Collector, OpenPush, Upload};
 use super::in_flight::InsideInFlight;
 use super::job::{Counters, Job, SyncOutcome};
 use super::office::OfficeLists;
-use super::read_stage::{Handover, SyncContext, read_entries};
+use super::read_stage::{SyncContext, read_entries};
+use super::readers::{Crew, Ends, Watch};
 use super::refine::ChosenDocuments;
 use super::stopped::Stopped;
 use crate::documents::extraction::ReaderProcesses;
+use crate::documents::file_calls::{FileCalls, no_answer};
 use crate::documents::handful::Handful;
 use crate::documents::long::LongDocuments;
 use crate::documents::reader::Reader;
@@ -58,6 +60,8 @@ pub(crate) struct SyncSettings {
     pub(crate) key: Key,
     /// Number of documents that are read at the same time.
     pub(crate) threads: NonZeroUsize,
+    /// How long a call to the file system of a document may take.
+    pub(crate) file_wait_max: Duration,
     pub(crate) clock: fn() -> SystemTime,
     /// The kinds of hashes that this site stores of its files.
     pub(crate) file_hashes: HashKinds,
@@ -81,6 +85,35 @@ pub(crate) struct Syncs {
     pub(crate) answers: Option<Answers>,
 }
 
+/// What the threads of a sync use. It outlives the sync as long as one of them waits for a file system that does not answer.
+struct SyncHandles {
+    syncs: Arc<Syncs>,
+    job: Arc<Job>,
+    root: Arc<Root>,
+    chosen: Option<ChosenDocuments>,
+    cache: Option<Arc<Cache>>,
+    counters: Arc<Counters>,
+    cancelled: Arc<AtomicBool>,
+}
+
+impl SyncHandles {
+    fn context(&self) -> SyncContext<'_> {
+        let SyncHandles { syncs, job, root, chosen, cache, counters, cancelled } = self;
+        SyncContext {
+            job,
+            records: &syncs.records,
+            root,
+            chosen: chosen.as_ref(),
+            office: &syncs.office,
+            cache: cache.as_deref(),
+            file_hashes: syncs.settings.file_hashes,
+            recognition: syncs.processes.recognition(job.keeps_text),
+            counters,
+            cancelled,
+        }
+    }
+}
+
 /// The reason why an attempt did not succeed.
 enum AttemptError {
     /// The sync has failed.
@@ -101,11 +134,11 @@ impl Syncs {
     /// Carries a job out; `scope` holds the contents of a refinement. Blocks. If the coordinator has lost the index, it
     /// starts again, once.
     pub(crate) fn sync(
-        &self,
-        job: &Job,
+        self: &Arc<Self>,
+        job: &Arc<Job>,
         scope: Option<Scope>,
         link: &PushLink,
-        counters: &Counters,
+        counters: &Arc<Counters>,
     ) -> Result<SyncOutcome, SyncError> {
         let root = Root::open(&job.path, job.follow_symlinks, &job.own_files)
             .map(Arc::new)
@@ -115,20 +148,17 @@ impl Syncs {
         }
         let cache = self.records.cache()?;
         let chosen = scope.map(|scope| ChosenDocuments::look_up(&self.records, job, scope)).transpose()?;
-        let context = SyncContext {
-            job,
-            records: &self.records,
-            root: &root,
-            chosen: chosen.as_ref(),
-            office: &self.office,
-            cache: cache.as_deref(),
-            file_hashes: self.settings.file_hashes,
-            recognition: self.processes.recognition(job.keeps_text),
-            counters,
-            cancelled: &link.cancelled,
-        };
+        let held = Arc::new(SyncHandles {
+            syncs: Arc::clone(self),
+            job: Arc::clone(job),
+            root,
+            chosen,
+            cache: cache.clone(),
+            counters: Arc::clone(counters),
+            cancelled: Arc::clone(&link.cancelled),
+        });
         let began = Instant::now();
-        let mut outcome = self.sync_until_agreed(context, link)?;
+        let mut outcome = self.sync_until_agreed(&held, link)?;
         if job.method.view().is_text() {
             outcome.summary.recognition = self.processes.recogniser_name(job.keeps_text).unwrap_or_default();
         }
@@ -157,12 +187,13 @@ impl Syncs {
     }
 
     /// Attempts the sync, and starts again after a loss at the coordinator or of a stored list.
-    fn sync_until_agreed(&self, context: SyncContext<'_>, link: &PushLink) -> Result<SyncOutcome, SyncError> {
-        let mut sent = self.sent_state(context.job)?;
+    fn sync_until_agreed(&self, held: &Arc<SyncHandles>, link: &PushLink) -> Result<SyncOutcome, SyncError> {
+        let job = &held.job;
+        let mut sent = self.sent_state(job)?;
         let mut restarted = false;
         loop {
-            let push = self.open_push(context.job, link, &mut sent)?.ok_or(SyncError::Disagreement)?;
-            match self.attempt(context, Upload { sent, push }) {
+            let push = self.open_push(job, link, &mut sent)?.ok_or(SyncError::Disagreement)?;
+            match self.attempt(held, Upload { sent, push }) {
                 Ok(outcome) => return Ok(outcome),
                 Err(AttemptError::Failed(error)) => return Err(error),
                 Err(AttemptError::UnknownContents(_)) if restarted => return Err(SyncError::Disagreement),
@@ -173,7 +204,7 @@ impl Syncs {
                 }
                 // Each file is lost only once, so this ends.
                 Err(AttemptError::ListLost(file)) if self.records.mark_lost(file) => {
-                    sent = self.sent_state(context.job)?;
+                    sent = self.sent_state(job)?;
                 }
                 Err(AttemptError::ListLost(_)) => return Err(SyncError::Disagreement),
             }
@@ -212,11 +243,12 @@ impl Syncs {
         Ok(None)
     }
 
-    fn attempt(&self, context: SyncContext<'_>, upload: Upload) -> Result<SyncOutcome, AttemptError> {
+    fn attempt(&self, held: &Arc<SyncHandles>, upload: Upload) -> Result<SyncOutcome, AttemptError> {
+        let context = held.context();
         let skipped = Arc::new(Skipped::default());
         let canary = context.job.method.canary(&self.settings.key);
         let mut collector = Collector::new(context, (self.settings.times, canary), upload, &skipped);
-        let collected = self.run_stages(context, &mut collector, &skipped);
+        let collected = self.run_stages(held, &mut collector, &skipped);
         let finished = match collected {
             Ok(()) if context.cancelled.load(Ordering::Relaxed) => Err(Stopped::Failed(SyncError::Cancelled)),
             Ok(()) => collector.finish((self.settings.clock)()),
@@ -242,39 +274,51 @@ impl Syncs {
     /// Runs the walk and the readers in threads, and the collector in this one.
     fn run_stages(
         &self,
-        context: SyncContext<'_>,
+        held: &Arc<SyncHandles>,
         collector: &mut Collector<'_>,
         skipped: &Arc<Skipped>,
     ) -> Result<(), Stopped> {
-        let threads = self.settings.threads.get();
-        let (long, in_flight) = (LongDocuments::new(threads), InsideInFlight::default());
+        let (context, threads) = (held.context(), self.settings.threads.get());
+        let listed = self.office.list_for(context.job);
+        collector.set_listed(listed.is_some());
+        let (entries_to, entries) = sync_channel(GROUPS_WAITING_MAX);
+        let (outcomes_to, outcomes) = sync_channel(GROUPS_WAITING_MAX);
+        let crew = Arc::new(Crew {
+            long: Arc::new(LongDocuments::new(threads)),
+            in_flight: InsideInFlight::default(),
+            wait_max: self.settings.file_wait_max,
+            repository: held.job.repository.clone(),
+        });
+        // Only the readers may hold these ends of the channels, or a stage would wait for ever.
+        let ends = Ends { entries: Arc::new(Mutex::new(entries)), outcomes: outcomes_to };
+        let (of_readers, of_reader) = (Arc::clone(held), Arc::clone(&crew));
+        let readers = Watch::begin(Arc::clone(&crew), threads, ends, move |place, at_work| {
+            let (held, crew) = (Arc::clone(&of_readers), Arc::clone(&of_reader));
+            Box::new(move || {
+                let context = held.context();
+                let reader = held.syncs.reader(context, &crew.long, &place.calls);
+                read_entries(context, reader, (&crew, &place), at_work);
+            })
+        });
         std::thread::scope(|scope| {
-            let listed = self.office.list_for(context.job);
-            collector.set_listed(listed.is_some());
-            let (entries_to, entries) = sync_channel(GROUPS_WAITING_MAX);
-            let (outcomes_to, outcomes) = sync_channel(GROUPS_WAITING_MAX);
             let walker = scope.spawn(move || list_documents(context, listed, skipped, entries_to));
-            let entries = Arc::new(Mutex::new(entries));
-            let (long, in_flight) = (&long, &in_flight);
-            let at_work: Vec<_> = (0..threads).map(|_| long.at_work()).collect();
-            for at_work in at_work {
-                let (entries, outcomes) = (Arc::clone(&entries), outcomes_to.clone());
-                let handover = Handover { outcomes, in_flight };
-                scope.spawn(move || {
-                    read_entries(context, self.reader(context, long), (long, at_work), &entries, &handover);
-                });
-            }
-            // Only the readers may hold these ends of the channels, or a stage would wait for ever.
-            drop((entries, outcomes_to));
-            let collected = collector.collect_all(outcomes, in_flight);
+            let watch = scope.spawn(move || readers.wait(|| context.cancelled.load(Ordering::Relaxed)));
+            let collected = collector.collect_all(outcomes, &crew.in_flight);
             let walked = walker.join().expect("the walk does not panic");
+            let answers = watch.join().expect("the watch does not panic");
             collected?;
-            walked.map_err(|source| SyncError::Root { path: context.job.path.clone(), source })?;
-            Ok(())
+            let root = |source| SyncError::Root { path: context.job.path.clone(), source };
+            walked.map_err(root)?;
+            if answers { Ok(()) } else { Err(root(no_answer()).into()) }
         })
     }
 
-    fn reader<'a>(&'a self, context: SyncContext<'a>, long: &'a LongDocuments) -> io::Result<Reader<'a>> {
+    fn reader<'a>(
+        &'a self,
+        context: SyncContext<'a>,
+        long: &'a LongDocuments,
+        calls: &'a Arc<FileCalls>,
+    ) -> io::Result<Reader<'a>> {
         let SyncContext { job, root, cache, cancelled, counters, .. } = context;
         let text = self.text_reader(job, cache);
         // Only chunks are found side by side.
@@ -292,6 +336,7 @@ impl Syncs {
                 hashes: if cache.is_some() { self.settings.file_hashes } else { HashKinds::NONE },
                 pace: &self.pace,
                 cancelled,
+                calls,
                 open_files: Some(&counters.open_files),
                 head: Vec::new(),
             },
@@ -323,15 +368,21 @@ fn list_documents(
 ) -> io::Result<()> {
     let SyncContext { job, root, chosen, counters, cancelled, .. } = context;
     let per_group = if job.method.view().is_text() { TEXTS_PER_GROUP } else { ENTRIES_PER_GROUP };
-    let sent = send_groups(entries, per_group, cancelled, |each| match (listed, chosen) {
-        (Some(listed), _) => {
-            let _ = listed.into_iter().all(each);
-            Ok(())
-        }
-        (None, None) => walk(root, &job.selection, skipped, each),
-        (None, Some(chosen)) => {
-            let _ = chosen.documents(&job.selection).all(|path| each(Entry::Document(path.clone())));
-            Ok(())
+    let sent = send_groups(entries, per_group, cancelled, |send| {
+        let mut each = |entry| {
+            counters.entries_seen.fetch_add(1, Ordering::Relaxed);
+            send(entry)
+        };
+        match (listed, chosen) {
+            (Some(listed), _) => {
+                let _ = listed.into_iter().all(each);
+                Ok(())
+            }
+            (None, None) => walk(root, &job.selection, skipped, each),
+            (None, Some(chosen)) => {
+                let _ = chosen.documents(&job.selection).all(|path| each(Entry::Document(path.clone())));
+                Ok(())
+            }
         }
     });
     counters.walk_finished.store(true, Ordering::Relaxed);

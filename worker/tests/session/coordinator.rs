@@ -351,6 +351,7 @@ impl Running {
             own_files: Vec::new(),
             key: Key::none(),
             threads: NonZeroUsize::MIN,
+            file_wait_max: Duration::from_secs(60),
             clock,
             extraction: cognate_worker::Extraction {
                 recogniser: None,

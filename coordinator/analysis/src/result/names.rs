@@ -85,6 +85,7 @@ pub(super) fn unread_reason(state: DocumentState) -> &'static str {
         DocumentState::InputOutput => "input/output error",
         DocumentState::NameTooLong => "path too long for the system",
         DocumentState::LinkLoop => "a symbolic link leads back to a folder above it",
+        DocumentState::NoAnswer => "its file system did not answer in time",
         DocumentState::LinkOutside => "a symbolic link leads out of the repository",
         DocumentState::Encrypted => "unextractable: encrypted",
         DocumentState::Damaged => "unextractable: damaged",
