@@ -31,6 +31,7 @@ import argparse
 import collections
 import email
 import email.policy
+import itertools
 import json
 import os
 import random
@@ -45,6 +46,7 @@ from html.parser import HTMLParser
 WORDS_MIN = 8
 LOST_MAX = 0.2
 FILES_AT_ONCE = 40
+ROWS_MAX, COLUMNS_MAX = 20_000, 500
 SHEETS = "csv:Text - txt - csv (StarCalc):9,34,76,1,,0,false,true,false,false,false,-1"
 FORMATS = {
     "pdf": "pdf", "doc": "text", "docx": "text", "rtf": "text", "odt": "text", "xls": "sheets", "xlsx": "sheets",
@@ -175,9 +177,9 @@ def python_sheets(path):
         return None
     try:
         book = openpyxl.load_workbook(path, read_only=True, data_only=True)
-        return "\n".join(
-            " ".join(str(cell) for cell in row if cell is not None) for sheet in book.worksheets for row in sheet.values
-        )
+        # A workbook may claim to have a million rows of sixteen thousand cells.
+        rows = (itertools.islice(row, COLUMNS_MAX) for sheet in book.worksheets for row in itertools.islice(sheet.values, ROWS_MAX))
+        return "\n".join(" ".join(str(cell) for cell in row if cell is not None) for row in rows)
     except Exception:
         return ""
 
@@ -426,15 +428,15 @@ def main():
             if total < WORDS_MIN:
                 continue
             own = parts[path][-1] if parts[path] else {"text": "", "outcome": "none"}
-            if own["outcome"] in UNREAD:
+            messages = [part["text"] for part in parts[path][:-1] if part["kind"] in ("mail", "msg")]
+            is_held = own["outcome"] == "container" or FORMATS[ending] == "store"
+            if own["outcome"] in UNREAD and not (is_held and messages):
                 words_unread += total
                 files_unread += 1
                 rows.append((0, own["outcome"], path))
                 continue
-            text = own["text"]
-            if own["outcome"] == "container":
-                # Messages that begin as those of a mailbox do.
-                text = "\n".join(part["text"] for part in parts[path] if part["kind"] in ("mail", "msg"))
+            # Messages that begin as those of a mailbox do, and those of a store, of which a part may be damaged.
+            text = "\n".join(messages) if is_held else own["text"]
             read = words(text)
             found = sum((agreed & read).values())
             known = words(around)

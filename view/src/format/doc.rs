@@ -68,13 +68,14 @@ pub(super) fn extract(source: &mut dyn Source, text: &mut dyn Text) -> Result<()
     let table = file.stream(table)?.ok_or(Reason::Damaged)?;
     let pieces = part(&document, &table, PIECES_AT).and_then(pieces).ok_or(Reason::Damaged)?;
     let hidden = part(&document, &table, CHARACTER_PAGES_AT).map(|pages| Visibility::read(&document, pages));
-    let encoding = if is_of_mac(&document) { MACINTOSH } else { WINDOWS_1252 };
+    // Whatever system wrote it ([MS-DOC] 2.4.1).
+    let encoding = WINDOWS_1252;
     let document = Document { bytes: &document, pieces, hidden: hidden.unwrap_or_default(), encoding };
     document.stories(LENGTHS_AT, text)?;
     file.finish()
 }
 
-/// True if characters of one byte are those of a Mac.
+/// True if characters of one byte of an old document are those of a Mac.
 fn is_of_mac(document: &[u8]) -> bool {
     u16_at(document, CHARACTER_SET_AT) == Some(CHARACTER_SET_OF_MAC)
 }

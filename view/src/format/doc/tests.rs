@@ -57,6 +57,15 @@ fn pieces_are_read_in_the_order_of_the_text() {
 }
 
 #[test]
+fn a_document_of_word_97_has_the_letters_of_windows_though_a_mac_wrote_it() {
+    let mut bytes = document(&[("gjøre på\r", false)], [9, 0, 0, 0, 0, 0, 0, 0], 0);
+    let header = [IDENTIFIER.to_le_bytes(), VERSION_MIN.to_le_bytes()].concat();
+    let header_at = bytes.windows(4).position(|place| place == header).unwrap();
+    bytes[header_at + CHARACTER_SET_AT..][..2].copy_from_slice(&CHARACTER_SET_OF_MAC.to_le_bytes());
+    assert_eq!(text_of(Kind::Doc, &bytes).as_deref(), Ok("gjøre på"));
+}
+
+#[test]
 fn notes_and_headers_come_after_the_body_and_macros_are_no_text() {
     let pieces = [("body\rnote\rhead\rmacro\rcomment\rend\rbox\rboxes\r", false)];
     check(&pieces, [5, 5, 5, 6, 8, 4, 4, 6], Ok("body\nbox\nnote\nend\nhead\nboxes\ncomment"));
