@@ -31,7 +31,6 @@ import argparse
 import collections
 import email
 import email.policy
-import itertools
 import json
 import os
 import random
@@ -46,7 +45,7 @@ from html.parser import HTMLParser
 WORDS_MIN = 8
 LOST_MAX = 0.2
 FILES_AT_ONCE = 40
-ROWS_MAX, COLUMNS_MAX = 20_000, 500
+ROWS_MAX, COLUMNS_MAX = 5_000, 100
 SHEETS = "csv:Text - txt - csv (StarCalc):9,34,76,1,,0,false,true,false,false,false,-1"
 FORMATS = {
     "pdf": "pdf", "doc": "text", "docx": "text", "rtf": "text", "odt": "text", "xls": "sheets", "xlsx": "sheets",
@@ -178,7 +177,8 @@ def python_sheets(path):
     try:
         book = openpyxl.load_workbook(path, read_only=True, data_only=True)
         # A workbook may claim to have a million rows of sixteen thousand cells.
-        rows = (itertools.islice(row, COLUMNS_MAX) for sheet in book.worksheets for row in itertools.islice(sheet.values, ROWS_MAX))
+        cells = {"max_row": ROWS_MAX, "max_col": COLUMNS_MAX, "values_only": True}
+        rows = (row for sheet in book.worksheets for row in sheet.iter_rows(**cells))
         return "\n".join(" ".join(str(cell) for cell in row if cell is not None) for row in rows)
     except Exception:
         return ""

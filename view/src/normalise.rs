@@ -2,6 +2,7 @@
 //!
 //! - Characters are in Unicode NFKC: composed, ligatures and wide forms as plain letters. Case stays.
 //! - Every run of white space, whatever its characters, is one space; a paragraph neither begins nor ends with one.
+//! - Between letters of Chinese and Japanese, which are written without spaces, there is none: lines end anywhere in their words.
 //! - One line feed separates two paragraphs and occurs nowhere else. Empty paragraphs are left out.
 //! - Control characters are left out, and so are invisible characters (the Unicode property
 //!   `Default_Ignorable_Code_Point`): soft hyphens, zero-width spaces and joiners, marks of direction, variation selectors.
@@ -27,6 +28,8 @@ pub struct Normaliser {
     marks: usize,
     /// True if white space followed the last character.
     space: bool,
+    /// True after a letter of Chinese or Japanese, and after points and marks that follow it.
+    east: bool,
     /// True if the paragraph has a character already.
     within: bool,
     /// True if a paragraph with text has ended.
@@ -65,6 +68,7 @@ impl Normaliser {
         self.line |= self.within;
         self.within = false;
         self.space = false;
+        self.east = false;
     }
 
     /// Ends the text. The next push begins another.
@@ -125,7 +129,7 @@ impl Normaliser {
             return;
         }
         if self.within {
-            if self.space {
+            if self.space && !(self.east && text.starts_with(is_east)) {
                 out.push(' ');
             }
         } else if self.line {
@@ -134,6 +138,8 @@ impl Normaliser {
         }
         self.within = true;
         self.space = false;
+        let letter = text.trim_end_matches(|mark: char| mark.is_ascii_punctuation()).chars().next_back();
+        self.east = letter.map_or(self.east, is_east);
         out.push_str(text);
     }
 }
@@ -160,6 +166,8 @@ fn plain(text: &str) -> usize {
             continue;
         }
         match text[end..].chars().next() {
+            // The space before it may have to go.
+            Some(character) if is_east(character) && end > 0 && bytes[end - 1] == b' ' => break,
             Some(character) if !character.is_ascii() && is_settled(character) => end += character.len_utf8(),
             _ => break,
         }
@@ -172,6 +180,13 @@ fn is_plain_ascii(block: &[u8]) -> bool {
     block.iter().zip(&block[1..]).fold(true, |fine, (&before, &byte)| {
         fine & (byte.wrapping_sub(b' ') < 0x5F) & !((byte == b' ') & (before == b' '))
     })
+}
+
+/// True for letters and points of Chinese and Japanese.
+fn is_east(character: char) -> bool {
+    matches!(character,
+        '\u{3001}'..='\u{3011}' | '\u{3014}'..='\u{301B}' | '\u{3041}'..='\u{3096}' | '\u{309D}'..='\u{30FF}' | '\u{3400}'..='\u{4DBF}'
+        | '\u{4E00}'..='\u{9FFF}' | '\u{20000}'..='\u{3FFFF}')
 }
 
 /// True if a character is known to stay unchanged unless another joins it, and to join none: most letters of most

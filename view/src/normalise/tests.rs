@@ -25,7 +25,15 @@ fn defined(text: &str) -> String {
         .filter(|&c| !c.is_control() && !is_invisible(c))
         .nfkc()
         .collect();
-    seen.split(' ').filter(|word| !word.is_empty()).collect::<Vec<_>>().join(" ")
+    let mut words = seen.split(' ').filter(|word| !word.is_empty());
+    let mut all = words.next().unwrap_or_default().to_owned();
+    for word in words {
+        let before = all.trim_end_matches(|mark: char| mark.is_ascii_punctuation());
+        let is_apart = !(before.ends_with(is_east) && word.starts_with(is_east));
+        all.extend(is_apart.then_some(' '));
+        all.push_str(word);
+    }
+    all
 }
 
 #[test]
@@ -41,6 +49,10 @@ fn text_is_folded_as_the_definition_says() {
         ("a \u{A8} b", "a \u{308} b"),
         ("\u{1100}\u{1161}\u{11A8}", "각"),
         ("e\u{200D}\u{301}", "é"),
+        ("吾輩は 猫である。 名前は\n まだ無い", "吾輩は猫である。名前はまだ無い"),
+        ("\u{5929}\u{5730}\u{FF0C} 宇宙, 洪荒 (日 月)", "天地,宇宙,洪荒 (日月)"),
+        ("Word 97 の 文書, Excel ファイル a, 文", "Word 97 の文書, Excel ファイル a, 文"),
+        ("\u{D55C}\u{AD6D} \u{C5B4}", "한국 어"),
     ] {
         assert_eq!(one_push(text), wanted, "{text:?}");
     }

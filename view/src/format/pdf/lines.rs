@@ -97,9 +97,13 @@ impl Lines {
                 text.end_paragraph()?;
                 continue;
             }
+            let next = next.map_or("", |next| &next.text);
+            let is_within_words =
+                line.text.ends_with(is_written_without_spaces) && next.starts_with(is_written_without_spaces);
             let line = line.text.trim_end();
-            match without_hyphen(line, next.map_or("", |next| &next.text)) {
+            match without_hyphen(line, next) {
                 Some(part) => text.push(part)?,
+                None if is_within_words => text.push(line)?,
                 None => {
                     text.push(line)?;
                     text.push(" ")?;
@@ -140,6 +144,11 @@ fn place(mark: &Mark) -> Place {
         }
     };
     Place { angle, x, y, size: mark.size }
+}
+
+/// True for letters of Thai, Lao, Burmese and Khmer: spaces part sentences, and lines end between words.
+fn is_written_without_spaces(letter: char) -> bool {
+    matches!(letter, '\u{E01}'..='\u{EFF}' | '\u{1000}'..='\u{109F}' | '\u{1780}'..='\u{17FF}')
 }
 
 /// Median distance of successive lines, in sizes of the font.

@@ -2,7 +2,8 @@
 
 use super::direction::{Votes, put_in_order_of_reading};
 
-/// Where the runs of a line are: characters that are drawn from left to right, one beside the other.
+/// Where the runs of a line are: characters that are drawn from left to right, one beside the other, without a space. A program may draw all
+/// points and spaces of a line first, and its words between them later.
 #[derive(Debug)]
 pub(super) struct Leftward {
     /// Gap between two runs from which on they are two words.
@@ -31,9 +32,14 @@ impl Leftward {
         Leftward { word_gap, runs: vec![Run { start: 0, x, end: x }], ligatures: Vec::new() }
     }
 
-    /// What is drawn from now on is to the left of all before.
+    /// What is drawn from now on is at another place.
     pub(super) fn begin_run(&mut self, start: usize, x: f64) {
         self.runs.push(Run { start, x, end: x });
+    }
+
+    /// Forgets a run that begins here; true if there was one.
+    pub(super) fn forget_run(&mut self, start: usize) -> bool {
+        self.runs.len() > 1 && self.runs.pop_if(|run| run.start >= start).is_some()
     }
 
     /// The run reaches a place.
@@ -79,7 +85,7 @@ impl Leftward {
     fn text_of<'t>(&self, run: &Run, text: &'t str) -> &'t str {
         let next = self.runs.partition_point(|other| other.start <= run.start);
         let end = self.runs.get(next).map_or(text.len(), |next| next.start);
-        text.get(run.start..end).unwrap_or_default()
+        text.get(run.start..end).unwrap_or_default().trim_end()
     }
 
     /// The letters and ligatures of a run.

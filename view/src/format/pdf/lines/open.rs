@@ -136,6 +136,9 @@ impl OpenLine {
             self.text.push(' ');
         }
         let start = self.text.len();
+        if self.text.ends_with(' ') {
+            self.leftward.begin_run(start, at.x);
+        }
         self.append(text, character.end());
         self.last = Last { at, end: character.end(), advance, start, before, end_before: Some(end_before) };
     }
@@ -155,7 +158,9 @@ impl OpenLine {
             self.leftward.ligature(self.text.len(), text.len());
         }
         self.text.push_str(text);
-        self.leftward.reaches(end);
+        if !text.trim().is_empty() {
+            self.leftward.reaches(end);
+        }
     }
 
     /// Puts an accent on its letter, whichever of the two is drawn first.
@@ -184,6 +189,7 @@ impl OpenLine {
         // The gap before the letter is that of the word, not the one before its accent.
         self.text.truncate(last.before);
         self.gaps.pop_if(|gap| gap.at >= last.before);
+        self.leftward.forget_run(last.before);
         let (before, end_before) = (last.before, last.end_before);
         if let Some(end) = end_before
             && at.x - end > WORD_GAP * at.size
@@ -192,6 +198,9 @@ impl OpenLine {
             self.text.push(' ');
         }
         let start = self.text.len();
+        if self.text.ends_with(' ') {
+            self.leftward.begin_run(start, at.x);
+        }
         self.text.push(letter);
         self.text.push(accent);
         self.last = Last { at, end: character.end(), advance, start, before, end_before };

@@ -169,6 +169,12 @@ fn slanting_text_is_a_line() {
 }
 
 #[test]
+fn lines_of_thai_end_between_words_that_have_no_spaces() {
+    check(&[("กขคงจ", 0.0, 0.0, 10.0), ("ฉชซ", 0.0, -12.0, 10.0)], "กขคงจฉชซ");
+    check(&[("กขคงจ ", 0.0, 0.0, 10.0), ("ฉชซ", 0.0, -12.0, 10.0)], "กขคงจ ฉชซ");
+}
+
+#[test]
 fn hebrew_comes_in_the_order_of_reading_in_whichever_it_is_drawn() {
     let seen = [("םולש", 0.0, 0.0, 10.0), ("ןמזו", 23.0, 0.0, 10.0)];
     check(&seen, "וזמן שלום");
@@ -180,6 +186,8 @@ fn hebrew_comes_in_the_order_of_reading_in_whichever_it_is_drawn() {
             .map(|(letter, x)| (letter, x, 0.0, 10.0))
             .to_vec();
     check(&letters, "וזמן שלום");
+    // The points and spaces of the line first, and its words between them.
+    check(&[(".     ,      ", 0.0, 0.0, 10.0), ("םולש", 5.0, 0.0, 10.0), ("ןמזו", 35.0, 0.0, 10.0)], "וזמן, שלום.");
     // A page whose letters are in the order of reading already, as programs that recognise text write it.
     check(&[("שלום", 0.0, 0.0, 10.0), ("וזמן", 23.0, 0.0, 10.0)], "שלום וזמן");
 }
