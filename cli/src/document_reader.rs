@@ -6,7 +6,7 @@ use std::num::NonZeroUsize;
 use std::path::Path;
 
 use anyhow::{Context as _, anyhow};
-use cognate_fingerprint::View;
+use cognate_fingerprint::{View, crlf_to_lf};
 use cognate_proto::path::INSIDE;
 use cognate_view::{JoinedLines, Outcome, Pool, each_passage};
 
@@ -26,10 +26,15 @@ impl DocumentReader {
         DocumentReader { pool: None }
     }
 
-    /// The bytes that a method under this view reads: line ends of text become spaces, as for fingerprints.
+    /// The bytes that a method under this view reads: with LF where all lines end with CR LF; line ends of text become spaces, as for fingerprints.
     pub(crate) fn view(&mut self, file: &Path, inside: Option<&str>, view: View) -> anyhow::Result<Vec<u8>> {
         match view {
-            View::Raw => bytes(file),
+            View::Raw => {
+                let mut read = bytes(file)?;
+                let left = crlf_to_lf(&mut read);
+                left.into_iter().for_each(|left| read.truncate(left));
+                Ok(read)
+            }
             View::Text | View::Passages | View::Office => {
                 let text = self.text(file, inside, view)?;
                 let mut joined = Vec::with_capacity(text.len());

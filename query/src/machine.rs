@@ -5,8 +5,8 @@ use std::io::{self, Read};
 use std::sync::{Arc, Mutex, MutexGuard};
 
 use cognate_fingerprint::{
-    Chunk, Content, ContentDigest, Feature, FineChunk, FineCutter, Fingerprinter, Key, Method, Signature, Signer, Tag,
-    Verification,
+    Chunk, Content, ContentDigest, Feature, FineChunk, FineCutter, Fingerprinter, Key, LineReader, Method, Signature,
+    Signer, Tag, Verification, View,
 };
 
 /// Fingerprint under a method that cuts chunks, or under any other.
@@ -28,7 +28,11 @@ const TERMS_BYTES_MAX: usize = 64 << 20;
 pub type FineOfChunks = BTreeMap<Tag, Vec<FineChunk>>;
 
 /// Fingerprints one document after the other.
-pub struct Machine(Kind);
+pub struct Machine {
+    kind: Kind,
+    /// Documents are compared by their bytes.
+    reads_bytes: bool,
+}
 
 enum Kind {
     Chunks(Box<Fingerprinter>),
@@ -52,12 +56,14 @@ impl Machine {
     /// A machine for a method. It makes fine chunks, if the method has any, unless `fine_max` is 0: of documents that have at most so
     /// many. Under a method whose proposals are verified by words, it makes these, unless `fine_max` is 0.
     pub fn new(method: &Method, key: &Key, fine_max: usize) -> Machine {
+        let reads_bytes = method.view() == View::Raw;
         if !method.capabilities().has_chunks() {
             let signer = method.signer(key);
-            return Machine(match verifier(method).filter(|_| fine_max > 0) {
+            let kind = match verifier(method).filter(|_| fine_max > 0) {
                 Some(verifier) => Kind::Verified(signer, verifier.signer(key)),
                 None => Kind::Signature(signer),
-            });
+            };
+            return Machine { kind, reads_bytes };
         }
         let visiting = (fine_max > 0 && method.capabilities().fine).then(|| {
             let (seen, cutter) = (Arc::<Mutex<Seen>>::default(), FineCutter::new(key));
@@ -65,10 +71,11 @@ impl Machine {
             let visitor = move |chunk: &Chunk, bytes: &[u8]| lock(&of_visitor).take(*chunk, bytes, &cutter, fine_max);
             Some((method.visiting_fingerprinter(key, Box::new(visitor))?, seen))
         });
-        Machine(match visiting.flatten() {
+        let kind = match visiting.flatten() {
             Some((fingerprinter, seen)) => Kind::FineChunks(Box::new(fingerprinter), seen),
             None => Kind::Chunks(Box::new(method.fingerprinter(key))),
-        })
+        };
+        Machine { kind, reads_bytes }
     }
 
     /// Fingerprints a document. Without `keep_chunks` the list of chunks may stay empty.
@@ -77,7 +84,23 @@ impl Machine {
     /// Those of the reader, and one of a document that the method cannot be used with
     /// ([`UnsupportedDocument`](cognate_fingerprint::UnsupportedDocument)).
     pub fn read(&mut self, from: &mut impl Read, keep_chunks: bool) -> io::Result<Became> {
-        Ok(match &mut self.0 {
+        if !self.reads_bytes {
+            return self.kind.read(from, keep_chunks);
+        }
+        let mut lines = LineReader::new(from)?;
+        Ok(match self.kind.read(&mut lines, keep_chunks)? {
+            Became::Chunks(chunks, content, fine) => Became::Chunks(chunks, lines.finish(content).0, fine),
+            Became::Signature(signature, terms) => {
+                let digest = lines.digest(signature.digest);
+                Became::Signature(Signature { digest, ..signature }, terms)
+            }
+        })
+    }
+}
+
+impl Kind {
+    fn read(&mut self, from: &mut impl Read, keep_chunks: bool) -> io::Result<Became> {
+        Ok(match self {
             Kind::Chunks(fingerprinter) => {
                 let mut chunks = Vec::new();
                 let content = fingerprinter.read(from, |chunk| {

@@ -149,7 +149,9 @@ impl LinkFindings {
                     .iter_mut()
                     .chain(of_each.iter_mut().flatten())
                     .for_each(|closest| closest.link(link, &measured));
-                counter.link(link, &measured);
+                if !frozen.have_same_lines(link.a, link.b) {
+                    counter.link(link, &measured);
+                }
                 joined.link(link, &measured);
             })?;
             counter.omitted(&analysis.omitted);

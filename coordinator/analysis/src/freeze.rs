@@ -204,6 +204,12 @@ impl FrozenSet {
         sites.windows(2).any(|two| two[0] == two[1])
     }
 
+    /// True if two contents have the same lines, one with CR LF and one with LF.
+    pub(crate) fn have_same_lines(&self, a: ContentIndex, b: ContentIndex) -> bool {
+        let [a, b] = [a, b].map(|content| self.contents[content.0 as usize].digest);
+        a.of_crlf() == b
+    }
+
     /// The root of the document at a place. It is found without the document, which is far from that of the content before.
     pub(crate) fn root_of(&self, place: u32) -> u16 {
         let roots = self.firsts.partition_point(|first| *first <= place);

@@ -9,7 +9,7 @@ use cognate_durable::whole::{Draft, sync_folder};
 use cognate_fingerprint::View;
 use cognate_proto::options::{Refine, ScanOptions, ScanView};
 use cognate_result_file::{
-    ExactPair, ExactSite, FORMAT, FineChunks, Insert, Layer as LayerRecord, Message, Missing, Part as Tables, Record,
+    ExactPair, ExactSite, FORMAT, FineChunks, Insert, Layer as LayerRecord, LooseSet, Missing, Part as Tables, Record,
     Refined, Scan, Selection, SetAside,
 };
 use cognate_similarity::ContentIndex;
@@ -368,9 +368,10 @@ impl Writer {
                 crowded: one.why == IgnoreReason::Crowd,
             }))?;
         }
-        self.insert()?.add_all((0..).zip(&sets.messages).map(|(id, set)| Message {
+        self.insert()?.add_all((0..).zip(&sets.loose).map(|(id, set)| LooseSet {
             id,
-            hash: set.hash,
+            name: set.name,
+            same_lines: set.same_lines,
             documents: set.documents,
             in_place: set.in_place,
         }))

@@ -2,7 +2,10 @@
 
 /// The words of the summary of two repositories, in the order of its columns.
 pub const CHANGES: [(&str, &str); 6] = [
-    ("same", "equal content at the same place: under the same path, or in folders that are compared with each other"),
+    (
+        "same",
+        "equal content, or the same lines with other line ends, at the same place: under the same path, or in folders that are compared with each other",
+    ),
     ("changed", "other content at the same place"),
     ("moved", "a copy or a relative at another place"),
     ("standard text", "shares standard text with documents of the other, and nothing else"),
@@ -15,7 +18,7 @@ pub const CHANGES: [(&str, &str); 6] = [
 
 /// The statuses of documents, in the order of their columns.
 pub const STATUSES: [(&str, &str); 9] = [
-    ("identical", "another document has the same content"),
+    ("identical", "another document has the same content, or the same lines with other line ends"),
     ("near", "it and another have at least 80 % of each other"),
     ("contains", "it has at least 80 % of another"),
     ("contained", "another has at least 80 % of it"),

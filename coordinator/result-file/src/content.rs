@@ -29,13 +29,16 @@ record! {
 }
 
 record! {
-    /// Where messages are matched: documents that are the same message; those with most documents first.
-    pub struct Message in "message" {
+    /// A loose set: documents with different contents that are the same all the same. First those of the same lines with other line ends, then,
+    /// where messages are matched, those that are the same message; of each those with most documents first.
+    pub struct LooseSet in "loose_set" {
         /// Its number, from 0.
         pub id: i64 = "PRIMARY KEY",
-        /// The EDRM Message ID Hash.
-        pub hash: [u8; 16],
-        /// Number of documents that are the message.
+        /// The EDRM Message ID Hash; for the same lines, made of the digests of the two contents.
+        pub name: [u8; 16],
+        /// The same lines; else the same message.
+        pub same_lines: bool,
+        /// Number of documents.
         pub documents: u64,
         /// Whether its documents are one at the same place in each of several repositories.
         pub in_place: bool,

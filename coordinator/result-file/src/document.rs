@@ -58,8 +58,8 @@ record! {
         pub undecided: Option<Word>,
         /// Of a message.
         pub message_id_hash: Option<[u8; 16]>,
-        /// Of a listed row: the set of the same message.
-        pub message: Option<i64> = "REFERENCES message",
+        /// Of a listed row: its loose set.
+        pub loose_set: Option<i64> = "REFERENCES loose_set",
         /// Of two repositories: the listed row of the document at the same place in the other.
         pub counterpart: Option<i64>,
         /// Whether, under a view of it, some of its text was recognised in pictures of pages.

@@ -29,7 +29,7 @@ mod tests;
 use rusqlite::Connection;
 
 pub use cluster::{Cluster, Family, FamilyMember};
-pub use content::{Content, Message};
+pub use content::{Content, LooseSet};
 pub use document::{Change, Control, Document, STATUSES, StatusCount, Unread};
 pub use folder::{Alignment, FolderPair, OnlyHere};
 pub use frame::{Frame, FrameCluster, FrameExample, SetAside};
@@ -50,7 +50,7 @@ pub const FORMAT: &str = "cognate.result/1";
 /// The indexes of the tables of documents, and of all others.
 const DOCUMENTS_INDEXES: &str = "
 CREATE INDEX document_content ON document (content);
-CREATE INDEX document_message ON document (message) WHERE message IS NOT NULL;
+CREATE INDEX document_loose_set ON document (loose_set) WHERE loose_set IS NOT NULL;
 CREATE INDEX content_identical ON content (identical) WHERE identical IS NOT NULL;
 CREATE INDEX content_cluster ON content (cluster) WHERE cluster IS NOT NULL;
 CREATE INDEX content_digest ON content (digest) WHERE cluster IS NOT NULL;
@@ -90,7 +90,7 @@ impl Part {
                 create_table::<FineChunks>(),
                 create_table::<ExactPair>(),
                 create_table::<ExactSite>(),
-                create_table::<Message>(),
+                create_table::<LooseSet>(),
                 create_table::<Refined>(),
                 create_table::<Selection>(),
                 create_table::<SetAside>(),

@@ -3,15 +3,15 @@
 use crate::record::{Word, record};
 
 record! {
-    /// An identical set: those of contents under their numbers there, then those of messages.
+    /// An identical set: those of contents under their numbers there, then the loose ones.
     pub struct IdenticalSet in "identical" {
         /// Its number, from 0.
         pub id: i64 = "PRIMARY KEY",
-        /// The digest of the content, or the hash of the message.
+        /// The digest of the content, or the name of the loose set.
         pub name: String,
         /// Of the places of its documents.
         pub members_digest: String,
-        /// `same bytes`, `same text` or `same message`.
+        /// `same bytes`, `same text`, `same lines` or `same message`.
         pub tier: Word,
         /// Of the first document.
         pub size_bytes: u64,

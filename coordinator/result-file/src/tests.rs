@@ -39,7 +39,7 @@ fn records_are_read_back_as_they_were_inserted() {
     check::<FineChunks>();
     check::<ExactPair>();
     check::<ExactSite>();
-    check::<Message>();
+    check::<LooseSet>();
     check::<Refined>();
     check::<Selection>();
     check::<SetAside>();

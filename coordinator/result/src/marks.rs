@@ -255,7 +255,7 @@ impl Browse {
         let sql = "SELECT path FROM document
                    WHERE content IN (SELECT id FROM content WHERE digest = ?1 AND cluster IS NOT NULL
                                      UNION SELECT c.id FROM identical i JOIN content c ON c.identical = i.id
-                                     WHERE i.name = ?2 AND i.tier <> 'same message')
+                                     WHERE i.name = ?2 AND i.tier IN ('same bytes', 'same text'))
                      AND root = ?3";
         let paths: Vec<Vec<u8>> = self.report().rows(sql, params![decided.digest, hex(&decided.digest), root])?;
         let is_its = |path: &Vec<u8>| Key::of_document(&decided.site, &decided.repository, path) == key;

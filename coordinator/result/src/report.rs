@@ -66,6 +66,7 @@ pub use pair::{Found, FoundView, Route};
 pub use rows::*;
 pub use sampled::SampledOverlap;
 pub use samples::{BandRow, SampleSection};
+pub(crate) use sets::loose_tier;
 pub use since::{Change, Changes};
 pub use slice::ClusterTotals;
 pub use tree::TreeEntry;

@@ -51,7 +51,7 @@ pub const DOCUMENT: u8 = 3;
 /// The views of clusters; a key holds the position, so the order never changes.
 pub const VIEWS: [&str; 2] = ["raw", "text"];
 /// The tiers of identical sets; a key holds the position, so the order never changes.
-pub const TIERS: [&str; 3] = ["same bytes", "same text", "same message"];
+pub const TIERS: [&str; 4] = ["same bytes", "same text", "same lines", "same message"];
 
 /// Subject of a verdict, as the store looks it up: a kind, a view or tier, and 16 bytes.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]

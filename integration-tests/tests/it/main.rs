@@ -29,6 +29,7 @@ mod ledger;
 mod levels;
 mod lifecycle;
 mod limits;
+mod line_ends;
 mod lines;
 mod method_scans;
 mod methods;

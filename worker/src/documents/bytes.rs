@@ -3,7 +3,7 @@
 use std::fs::File;
 use std::io;
 
-use cognate_fingerprint::Content;
+use cognate_fingerprint::{Content, LineReader};
 use cognate_proto::file_hash::HashKinds;
 use cognate_proto::v1::FileClass;
 use cognate_view::Candidate;
@@ -52,10 +52,11 @@ fn read_in_order(
     spool: &mut Spool<'_>,
 ) -> io::Result<(Content, Read)> {
     let head = HeadReader::with(opened(tools, file, stamp), std::mem::take(&mut tools.head));
-    let mut reader = HashingReader::new(head, tools.hashes);
-    let content = tools.fingerprinter.read_sparse(&mut reader, |chunk| spool.push(&chunk))?;
+    let mut reader = LineReader::new(HashingReader::new(head, tools.hashes))?;
+    let read = tools.fingerprinter.read_sparse(&mut reader, |chunk| spool.push(&chunk))?;
+    let (content, reader, size_bytes) = reader.finish(read);
     let (head, hashes) = reader.finish();
-    let read = Read { class: head.class(), hashes, read_bytes: head.read_bytes(), size_bytes: content.size_bytes };
+    let read = Read { class: head.class(), hashes, read_bytes: head.read_bytes(), size_bytes };
     tools.head = head.into_bytes();
     Ok((content, read))
 }
@@ -94,6 +95,7 @@ pub(super) fn keep_bytes(tools: &Tools<'_>, handful: &mut Handful, file: &File, 
     let (_, hashes) = reader.finish();
     let size_bytes = bytes.len() as u64;
     let read = Read { class: class_of(bytes), hashes, read_bytes: size_bytes, size_bytes };
+    handful.compare_with_lf();
     ReadOutcome::Fingerprinted(fingerprinted(PartOutcome::waiting(), read, stamp))
 }
 

@@ -2,7 +2,7 @@
 
 use std::io::{self, ErrorKind, Read};
 
-use cognate_fingerprint::{Content, Fingerprinter};
+use cognate_fingerprint::{Content, Fingerprinter, crlf_to_lf};
 
 use super::outcome::Chunks;
 use super::spool::Spool;
@@ -16,8 +16,8 @@ const BYTES_MAX: usize = 256 << 10;
 /// Short documents, one after the other.
 pub(crate) struct Handful {
     bytes: Box<[u8]>,
-    /// The place where each ends.
-    ends: Vec<usize>,
+    /// The place where each ends, and true if its lines ended with CR LF.
+    ends: Vec<(usize, bool)>,
 }
 
 impl Handful {
@@ -45,8 +45,16 @@ impl Handful {
                 Err(error) => return Err(error),
             }
         }
-        self.ends.push(end);
+        self.ends.push((end, false));
         Ok(&self.bytes[start..end])
+    }
+
+    /// Puts LF in place of CR LF in the document that was read last, if all its lines end so.
+    pub(super) fn compare_with_lf(&mut self) {
+        let Some((end, _)) = self.ends.pop() else { return };
+        let start = self.filled();
+        let left = crlf_to_lf(&mut self.bytes[start..end]);
+        self.ends.push((left.map_or(end, |left| start + left), left.is_some()));
     }
 
     /// Forgets the document that was read last.
@@ -65,9 +73,12 @@ impl Handful {
         lists: &Lists,
         mut each: impl FnMut(Content, Chunks, Option<u64>),
     ) -> io::Result<()> {
-        let starts = [0].into_iter().chain(self.ends.iter().copied());
-        let documents: Vec<&[u8]> = starts.zip(&self.ends).map(|(start, &end)| &self.bytes[start..end]).collect();
-        for (content, chunks) in fingerprinter.slices(&documents).iter() {
+        let starts = [0].into_iter().chain(self.ends.iter().map(|(end, _)| *end));
+        let documents: Vec<&[u8]> = starts.zip(&self.ends).map(|(start, (end, _))| &self.bytes[start..*end]).collect();
+        for ((mut content, chunks), (_, had_crlf)) in fingerprinter.slices(&documents).iter().zip(&self.ends) {
+            if *had_crlf {
+                content.digest = content.digest.of_crlf();
+            }
             let mut spool = Spool::new(lists);
             chunks.iter().try_for_each(|chunk| spool.push(chunk))?;
             each(content, spool.end_list()?, spool.finish()?);
@@ -77,6 +88,6 @@ impl Handful {
     }
 
     fn filled(&self) -> usize {
-        self.ends.last().copied().unwrap_or(0)
+        self.ends.last().map_or(0, |(end, _)| *end)
     }
 }

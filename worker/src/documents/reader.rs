@@ -181,8 +181,10 @@ mod tests {
         };
         // Shorter and longer than may wait, and more than there is room for.
         let lengths = [0, 1, 700, 16 << 10, (16 << 10) + 1, 90_000].into_iter().chain((0..40).map(|n| 9000 + n));
-        let files: Vec<_> =
-            lengths.enumerate().map(|(number, length)| (format!("{number:02}"), noise(length))).collect();
+        let lines = |length: usize, end: &str| format!("line {length}{end}").repeat(length / 9).into_bytes();
+        let of_lines = [1, 700, 15_000, 90_000].map(|length| lines(length, "\r\n"));
+        let documents = lengths.map(noise).chain(of_lines.clone());
+        let files: Vec<_> = documents.enumerate().map(|(number, content)| (format!("{number:02}"), content)).collect();
         let folder = folder(&files);
         let seen = |done: &Fingerprinted| {
             let Some((content, Chunks::Held(chunks))) = &done.own.content else { panic!("a short list") };
@@ -207,6 +209,23 @@ mod tests {
                 assert!((5..files.len() - 2).contains(&waiting), "{waiting}");
                 reader.fingerprint_waiting(together.iter_mut()).unwrap();
                 assert!(together.iter().map(seen).eq(alone.iter().cloned()));
+            }
+        });
+        // Lines that end with CR LF are those that end with LF, in a content of its own.
+        let with_lf: Vec<_> = [1, 700, 15_000, 90_000].map(|length| (length.to_string(), lines(length, "\n"))).into();
+        let folder = self::folder(&with_lf);
+        let with_crlf = &alone[alone.len() - with_lf.len()..];
+        with_reader(&folder, Some(Handful::new()), |reader, _| {
+            let mut read: Vec<_> = with_lf.iter().map(|(name, _)| fingerprinted(reader, name)).collect();
+            reader.fingerprint_waiting(read.iter_mut()).unwrap();
+            for ((done, (content, chunks, facts)), bytes) in read.iter().zip(with_crlf).zip(of_lines) {
+                let (of_lf, chunks_of_lf, ..) = seen(done);
+                assert_eq!(
+                    (&of_lf.sample, of_lf.size_bytes, &chunks_of_lf),
+                    (&content.sample, content.size_bytes, chunks)
+                );
+                let expected = if bytes.is_empty() { of_lf.digest } else { of_lf.digest.of_crlf() };
+                assert_eq!((content.digest, facts.3, facts.4), (expected, (false, true), bytes.len() as u64));
             }
         });
     }

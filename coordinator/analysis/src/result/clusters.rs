@@ -178,6 +178,11 @@ impl<'a> ClusterOrder<'a> {
 
     fn of(LayerResult { frozen, findings, .. }: &'a LayerResult, first: usize) -> ClusterOrder<'a> {
         let clusters = findings.analysis.clusters.iter().zip(&findings.of_links.joins);
+        // Two documents with the same lines are an identical set.
+        let clusters = clusters.filter(|(cluster, _)| match cluster.members[..] {
+            [a, b] => !frozen.have_same_lines(a, b),
+            _ => true,
+        });
         let mut clusters: Vec<(Join, String, &Cluster)> =
             clusters.map(|(cluster, join)| (*join, cluster_name(frozen, cluster), cluster)).collect();
         clusters.sort_unstable_by(|a, b| b.0.bytes.cmp(&a.0.bytes).then_with(|| a.1.cmp(&b.1)));

@@ -2,7 +2,7 @@
 //! changes, overlap, what only one side has.
 //!
 //! Seen from its own place, a document is **elsewhere** if a document at another place is the same under any view (the same bytes, the same
-//! text, or the same message where messages are matched) or is linked with it under any view: in either direction, by either threshold. A link
+//! text, the same lines with other line ends, or the same message where messages are matched) or is linked with it under any view: in either direction, by either threshold. A link
 //! that rests on frames does not count: a document with no other is elsewhere by its **standard text** alone. It is **not decided** if it is
 //! neither, and something that could have shown the contrary was cut, refused, not read, or not measured. It is **only here** if it is none of
 //! these. Places are parties where there are two or more, else sites, and the repositories of one site alone. A document without anything to
@@ -27,8 +27,8 @@ use crate::undecided::UndecidedReason;
 /// The decisions about all documents, in their order.
 pub(super) struct Decisions {
     pub(super) of_documents: Vec<Decision>,
-    /// Per message set, the first rows of its documents.
-    messages: Vec<Vec<u32>>,
+    /// Per loose set, the first rows of its documents.
+    loose: Vec<Vec<u32>>,
 }
 
 /// What is decided about a document.
@@ -46,8 +46,8 @@ pub(super) struct Decision {
     pub(super) elsewhere: Option<Elsewhere>,
     /// The reason why it is not decided that it has nothing in common with others, whatever was found.
     pub(super) undecided: Option<UndecidedReason>,
-    /// The set of its message.
-    pub(super) message: Option<usize>,
+    /// Its loose set.
+    pub(super) loose_set: Option<usize>,
 }
 
 /// Whether something of a document is at another place.
@@ -71,11 +71,11 @@ pub(super) struct Reach<'a> {
 
 impl Decisions {
     pub(super) fn of(publication: &Publication<'_>, documents: &DocumentRows<'_>, sets: &Sets) -> Decisions {
-        let mut messages: Vec<Vec<u32>> = vec![Vec::new(); sets.messages.len()];
+        let mut loose: Vec<Vec<u32>> = vec![Vec::new(); sets.loose.len()];
         for rows in documents.documents() {
-            sets.of_message(rows.start).into_iter().for_each(|set| messages[set].push(row_number(rows.start)));
+            sets.loose_set(rows.start).into_iter().for_each(|set| loose[set].push(row_number(rows.start)));
         }
-        let mut decisions = Decisions { of_documents: Vec::new(), messages };
+        let mut decisions = Decisions { of_documents: Vec::new(), loose };
         let mut of_documents = Vec::with_capacity(documents.rows.len());
         for rows in documents.documents() {
             of_documents.push(decisions.decide(publication, documents, rows, sets));
@@ -92,14 +92,14 @@ impl Decisions {
         sets: &Sets,
     ) -> Decision {
         let layers = publication.layers;
-        let (first, message) = (rows.start, sets.of_message(rows.start));
+        let (first, loose_set) = (rows.start, sets.loose_set(rows.start));
         let statuses = rows.clone().map(|row| documents.rows[row].status(layers));
         let of_views = status_of(statuses.clone());
         let undecided = match of_views {
             Status::ExcludedShort | Status::ExcludedTemplate => Some(UndecidedReason::NotCompared),
             _ => rows.clone().filter_map(|row| documents.undecided(row, layers)).min(),
         };
-        let status = match (of_views, message) {
+        let status = match (of_views, loose_set) {
             (status, Some(_)) if !status.is_excluded() => Status::Identical,
             (Status::Unique, _) if undecided.is_some() => Status::Undecided,
             (status, _) => status,
@@ -110,16 +110,16 @@ impl Decisions {
             (relation_rank(partner.relation), partner.relation.is_some() && *row != speaking, *row)
         };
         let found = partners.min_by_key(rank);
-        let same_message = || {
-            let row = self.message_elsewhere(publication, documents, first, message?)?;
+        let of_loose_set = || {
+            let row = self.elsewhere_in_set(publication, documents, first, loose_set?)?;
             let shared_bytes = documents.rows[speaking].size_bytes(layers);
             Some((speaking, DecidedPartner { row, shared_bytes, relation: None, outside: None }))
         };
         let found = match found {
             Some((_, DecidedPartner { relation: None, .. })) => found,
-            other => same_message().or(other),
+            other => of_loose_set().or(other),
         };
-        // Only the status of some view is that of the document where neither a message nor a doubt gives it.
+        // Only the status of some view is that of the document where neither a loose set nor a doubt gives it.
         let of_status = || statuses.clone().position(|own| own == status).map_or(first, |place| first + place);
         let decision = Decision {
             first: row_number(first),
@@ -129,18 +129,18 @@ impl Decisions {
             partner: found.map(|(_, partner)| partner),
             elsewhere: None,
             undecided,
-            message,
+            loose_set,
         };
         Decision { elsewhere: self.elsewhere(publication, documents, &decision), ..decision }
     }
 
-    /// The first document of a message at another place.
-    fn message_elsewhere(
+    /// The first document of a loose set at another place.
+    fn elsewhere_in_set(
         &self,
         publication: &Publication<'_>,
         documents: &DocumentRows<'_>,
         first: usize,
-        message: usize,
+        loose_set: usize,
     ) -> Option<u32> {
         let root = |row: u32| documents.rows[row as usize].root;
         let own = row_number(first);
@@ -150,7 +150,7 @@ impl Decisions {
             false if roots == 1 => *other != own,
             false => root(*other) != root(own),
         };
-        self.messages[message].iter().copied().find(is_elsewhere)
+        self.loose[loose_set].iter().copied().find(is_elsewhere)
     }
 
     fn elsewhere(
@@ -268,7 +268,7 @@ impl Reach<'_> {
     fn is_at(&self, decision: &Decision, label: u16) -> bool {
         let by_content = self.any_view(decision, |reach, content| reach.is_at(content, label));
         let root = |row: u32| &self.publication.roots().roots[usize::from(self.documents.rows[row as usize].root)];
-        let members = decision.message.map_or(&[][..], |message| &self.decisions.messages[message]);
+        let members = decision.loose_set.map_or(&[][..], |set| &self.decisions.loose[set]);
         by_content || members.iter().any(|row| self.label(root(*row)) == label)
     }
 

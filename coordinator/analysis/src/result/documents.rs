@@ -95,7 +95,7 @@ impl Writer {
                         .filter(|bits| number == first && !bits.is_empty()),
                     undecided: undecided.map(|undecided| undecided_name(undecided).into()),
                     message_id_hash: message,
-                    message: decision.message.filter(|_| number == first).map(row_number),
+                    loose_set: decision.loose_set.filter(|_| number == first).map(row_number),
                     counterpart: documents.counterpart(number).map(row_number),
                     recognised,
                 })?;

@@ -17,13 +17,13 @@ impl Writer {
             let lengths: Vec<u8> = lengths.iter().flat_map(|length| length.to_le_bytes()).collect();
             let number_of = |cluster: u32| {
                 let members = &part.layer.findings.analysis.clusters[cluster as usize].members;
-                // Every member of a cluster has it.
-                row_number(part.order.number_of(members[0].0 as usize).unwrap_or_default())
+                // A cluster of two with the same lines is none of the result.
+                part.order.number_of(members[0].0 as usize).map(row_number)
             };
             insert.add(&FrameRecord {
                 id: number,
                 layer: part.number,
-                cluster: number_of(frame.cluster),
+                cluster: number_of(frame.cluster).unwrap_or_default(),
                 documents: *documents,
                 document_bytes: *document_bytes,
                 emptied: *emptied,
@@ -34,8 +34,8 @@ impl Writer {
                 lengths,
                 rows: joined_rows(&frame.rows),
             })?;
-            for cluster in &frame.clusters {
-                clusters.add(&FrameCluster { frame: number, cluster: number_of(*cluster) })?;
+            for cluster in frame.clusters.iter().filter_map(|cluster| number_of(*cluster)) {
+                clusters.add(&FrameCluster { frame: number, cluster })?;
             }
             for document in &frame.examples {
                 let document = &part.layer.frozen.documents[*document as usize];

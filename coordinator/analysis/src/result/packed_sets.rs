@@ -13,7 +13,7 @@ impl Writer {
             return Ok(());
         }
         let layer = &publication.layers[0];
-        let messages_from = sets.of_contents();
+        let loose_from = sets.of_contents();
         let cluster = |layer: usize, content: usize| clusters[layer].number_of(content).map(|number| number as u64);
         let mut blocks = BlockRows { insert: self.insert()?, first: 0, block: Vec::new() };
         for (number, content) in sets.listed(0) {
@@ -34,7 +34,7 @@ impl Writer {
                     set.clusters.extend(cluster(view, text));
                     set.sets.extend(sets.of_content(view, text).map(|number| number as u64));
                 }
-                set.sets.extend(sets.of_message(documents.first(row)).map(|message| (messages_from + message) as u64));
+                set.sets.extend(sets.loose_set(documents.first(row)).map(|loose| (loose_from + loose) as u64));
                 let document = &layer.frozen.documents[*document as usize];
                 set.push(document.root.into(), document.modified, layer.frozen.path(document));
             }

@@ -1,8 +1,9 @@
-//! The identical sets that a result lists: documents of the same bytes, then those of the same text, then, where messages
-//! are matched, those that are the same message.
+//! The identical sets that a result lists: documents of the same bytes, then those of the same text, then the loose ones, whose documents have
+//! different contents: those of the same lines with other line ends, and, where messages are matched, those that are the same message.
 
 use std::collections::{BTreeMap, HashMap};
 
+use cognate_fingerprint::View;
 use cognate_result_file::{IdenticalSet, Insert};
 use cognate_similarity::ContentIndex;
 use data_encoding::HEXLOWER;
@@ -18,9 +19,9 @@ pub(super) struct Sets {
     numbers: Vec<Vec<Option<usize>>>,
     /// Sums of each layer.
     pub(super) sums: Vec<IdenticalSums>,
-    pub(super) messages: Vec<MessageSet>,
-    /// The set of messages that a document belongs to, by its first row.
-    message_of: HashMap<usize, usize>,
+    pub(super) loose: Vec<LooseSet>,
+    /// The loose set that a document belongs to, by its first row.
+    loose_of: HashMap<usize, usize>,
 }
 
 impl Writer {
@@ -47,17 +48,17 @@ impl Writer {
                 rows.write(&frozen.contents[content].digest.0, tier, documents)?;
             }
         }
-        let mut messages: Vec<Vec<usize>> = vec![Vec::new(); sets.messages.len()];
+        let mut loose: Vec<Vec<usize>> = vec![Vec::new(); sets.loose.len()];
         for rows in documents.documents() {
-            sets.of_message(rows.start).into_iter().for_each(|set| messages[set].push(rows.start));
+            sets.loose_set(rows.start).into_iter().for_each(|set| loose[set].push(rows.start));
         }
-        for (set, first_rows) in sets.messages.iter().zip(messages) {
+        for (set, first_rows) in sets.loose.iter().zip(loose) {
             let documents = first_rows.iter().map(|number| {
                 let row = &documents.rows[*number];
                 let (size_bytes, modified) = (row.size_bytes(publication.layers), row.modified(publication.layers));
                 (row.root, row.path, size_bytes, modified)
             });
-            rows.write(&set.hash, "same message", documents)?;
+            rows.write(&set.name, if set.same_lines { "same lines" } else { "same message" }, documents)?;
         }
         Ok(())
     }
@@ -120,16 +121,19 @@ pub(super) struct IdenticalSums {
     pub(super) wasted_bytes: u64,
 }
 
-/// Documents with one EDRM Message ID Hash.
-pub(super) struct MessageSet {
-    pub(super) hash: [u8; 16],
+/// Documents that are the same though their contents differ.
+pub(super) struct LooseSet {
+    /// The EDRM Message ID Hash, or what the digests of the same lines have in common.
+    pub(super) name: [u8; 16],
+    /// The same lines; else the same message.
+    pub(super) same_lines: bool,
     pub(super) documents: u64,
     pub(super) in_place: bool,
 }
 
 impl Sets {
     pub(super) fn of(publication: &Publication<'_>, documents: &DocumentRows<'_>) -> Sets {
-        let mut sets = Sets { numbers: Vec::new(), sums: Vec::new(), messages: Vec::new(), message_of: HashMap::new() };
+        let mut sets = Sets { numbers: Vec::new(), sums: Vec::new(), loose: Vec::new(), loose_of: HashMap::new() };
         let mut next = 0;
         for layer in 0..publication.layers.len() {
             let mut numbers = vec![None; publication.layers[layer].frozen.contents.len()];
@@ -147,6 +151,9 @@ impl Sets {
             }
             sets.numbers.push(numbers);
             sets.sums.push(sums);
+        }
+        if publication.scan.spec.layers[0].method.view() == View::Raw {
+            sets.take_lines(publication, documents);
         }
         if publication.scan.spec.options.match_message_ids {
             sets.take_messages(publication, documents);
@@ -167,14 +174,14 @@ impl Sets {
         listed
     }
 
-    /// Number of the sets of contents: those of messages follow.
+    /// Number of the sets of contents: the loose ones follow.
     pub(super) fn of_contents(&self) -> usize {
         self.numbers.iter().flatten().flatten().count()
     }
 
-    /// The set of messages of a document, by its first row.
-    pub(super) fn of_message(&self, first_row: usize) -> Option<usize> {
-        self.message_of.get(&first_row).copied()
+    /// The loose set of a document, by its first row.
+    pub(super) fn loose_set(&self, first_row: usize) -> Option<usize> {
+        self.loose_of.get(&first_row).copied()
     }
 
     /// True if all documents of a text are one set of the same bytes, which is listed.
@@ -194,29 +201,57 @@ impl Sets {
         self.numbers[0][first].is_some() && bytes.all(|other| other == Some(first))
     }
 
+    /// Finds documents with the same lines of which some end with CR LF and some with LF: their digests are next to each other.
+    fn take_lines(&mut self, publication: &Publication<'_>, documents: &DocumentRows<'_>) {
+        let LayerResult { frozen, findings, .. } = &publication.layers[0];
+        let mut found: BTreeMap<[u8; 16], Vec<usize>> = BTreeMap::new();
+        for (first, pair) in frozen.contents.windows(2).enumerate() {
+            if pair[0].digest.of_crlf() != pair[1].digest {
+                continue;
+            }
+            let documents_of = |content: usize| findings.copies.of_content(content_index(content)).iter();
+            let rows = documents_of(first).chain(documents_of(first + 1));
+            let rows = rows.map(|document| documents.first(documents.place(0, *document) as usize));
+            let mut rows: Vec<usize> = rows.collect();
+            rows.sort_unstable();
+            found.insert(pair[0].digest.of_lines(), rows);
+        }
+        self.take_loose(publication, documents, true, found);
+    }
+
     /// Finds messages that several documents are. Documents that a listed set already has together are not listed again.
     fn take_messages(&mut self, publication: &Publication<'_>, documents: &DocumentRows<'_>) {
         let mut found: BTreeMap<[u8; 16], Vec<usize>> = BTreeMap::new();
-        for rows in documents.documents() {
+        for rows in documents.documents().filter(|rows| !self.loose_of.contains_key(&rows.start)) {
             let hash = rows.clone().find_map(|row| documents.rows[row].message(publication.layers));
             hash.into_iter().for_each(|hash| found.entry(hash).or_default().push(rows.start));
         }
         found.retain(|_, rows| {
-            rows.len() > 1 && publication.crosses(rows.iter().map(|row| documents.rows[*row].root)) && {
-                let mut sets = rows.iter().map(|row| self.sets_of(publication, documents, *row));
-                let first = sets.next().unwrap_or_default();
-                let common = sets.fold(first, |common, other| {
-                    [common[0].filter(|_| common[0] == other[0]), common[1].filter(|_| common[1] == other[1])]
-                });
-                common == [None; 2]
-            }
+            let mut sets = rows.iter().map(|row| self.sets_of(publication, documents, *row));
+            let first = sets.next().unwrap_or_default();
+            let common = sets.fold(first, |common, other| {
+                [common[0].filter(|_| common[0] == other[0]), common[1].filter(|_| common[1] == other[1])]
+            });
+            common == [None; 2]
         });
+        self.take_loose(publication, documents, false, found);
+    }
+
+    /// Takes sets by their names, each as the first rows of its documents.
+    fn take_loose(
+        &mut self,
+        publication: &Publication<'_>,
+        documents: &DocumentRows<'_>,
+        same_lines: bool,
+        mut found: BTreeMap<[u8; 16], Vec<usize>>,
+    ) {
+        found.retain(|_, rows| rows.len() > 1 && publication.crosses(rows.iter().map(|row| documents.rows[*row].root)));
         let mut found: Vec<_> = found.into_iter().collect();
-        found.sort_by_key(|(hash, rows)| (std::cmp::Reverse(rows.len()), *hash));
-        for (hash, rows) in found {
-            self.message_of.extend(rows.iter().map(|row| (*row, self.messages.len())));
+        found.sort_by_key(|(name, rows)| (std::cmp::Reverse(rows.len()), *name));
+        for (name, rows) in found {
+            self.loose_of.extend(rows.iter().map(|row| (*row, self.loose.len())));
             let in_place = rows.windows(2).all(|pair| documents.is_one_place(pair[0], pair[1]));
-            self.messages.push(MessageSet { hash, documents: rows.len() as u64, in_place });
+            self.loose.push(LooseSet { name, same_lines, documents: rows.len() as u64, in_place });
         }
     }
 

@@ -55,6 +55,7 @@ fn write_set(set: &IdenticalSet, out: &mut impl Write) -> crate::Result<()> {
     match (set.tier, set.size_bytes) {
         ("same text", Some(size)) => writeln!(out, "  {copies} × {} of text", bytes(size))?,
         (_, Some(size)) => writeln!(out, "  {copies} × {}", bytes(size))?,
+        ("same lines", None) => writeln!(out, "  {copies} documents")?,
         (_, None) => writeln!(out, "  {copies} × message {}", set.id)?,
     }
     let names = set.documents.iter().map(|document| {

@@ -127,6 +127,7 @@ impl Words {
             "same bytes" => format!("IDENTICAL {all}, the same bytes"),
             "same text" if self.has_bytes() => format!("IDENTICAL {all}, the same text in other bytes"),
             "same text" => format!("IDENTICAL {all}, the same text"),
+            "same lines" => format!("IDENTICAL {all}, the same lines with other line ends"),
             _ => format!("IDENTICAL {all}, the same message"),
         }
     }

@@ -17,7 +17,7 @@ use crate::report::{DocumentPlace, path_of, select};
 /// Filter of a list of identical sets: those that waste most bytes come first.
 #[derive(Clone, PartialEq, Debug, Default)]
 pub struct SetFilter {
-    /// `same bytes`, `same text` or `same message`.
+    /// `same bytes`, `same text`, `same lines` or `same message`.
     pub tier: Option<String>,
     /// With documents at this site.
     pub site: Option<String>,
@@ -142,9 +142,9 @@ impl Browse {
     /// # Errors
     /// Fails if the result cannot be read.
     pub fn set_documents(&self, set: &SetRow, window: Window) -> Result<Vec<Place>, Error> {
-        let of_message = set.tier == "same message";
-        let which = if of_message {
-            "d.message = ?1 - (SELECT count(*) FROM content WHERE identical IS NOT NULL)"
+        let is_loose = !["same bytes", "same text"].contains(&&*set.tier);
+        let which = if is_loose {
+            "d.loose_set = ?1 - (SELECT count(*) FROM content WHERE identical IS NOT NULL)"
         } else {
             "d.content = (SELECT c.id FROM content c WHERE c.identical = ?1)"
         };

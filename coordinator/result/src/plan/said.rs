@@ -7,7 +7,7 @@ use cognate_result_file::row;
 use serde::Serialize;
 
 use crate::error::Error;
-use crate::report::{Report, VerdictSection, hex};
+use crate::report::{Report, VerdictSection, hex, loose_tier};
 
 /// A verdict that bears on a plan.
 #[derive(Clone, PartialEq, Eq, Serialize, Debug)]
@@ -107,7 +107,7 @@ pub(super) struct Around {
 }
 
 row! {
-    /// What a document of a set of the same bytes belongs to: its clusters, its set of the same text, and its message.
+    /// What a document of a set of the same bytes belongs to: its clusters, its set of the same text, and its loose set.
     struct Belonging {
         digest: [u8; 16] = "c.digest",
         cluster: Option<String> = "k.name",
@@ -115,7 +115,8 @@ row! {
         other_cluster: Option<String> = "ok.name",
         other_view: Option<String> = "ol.view",
         text: Option<[u8; 16]> = "CASE WHEN oc.identical IS NOT NULL THEN oc.digest END",
-        message: Option<[u8; 16]> = "m.hash",
+        loose_set: Option<[u8; 16]> = "s.name",
+        same_lines: Option<bool> = "s.same_lines",
     }
 }
 
@@ -140,17 +141,17 @@ impl Around {
                   LEFT JOIN cluster k ON k.id = c.cluster LEFT JOIN layer l ON l.number = k.layer
                   LEFT JOIN document o ON o.id = d.other LEFT JOIN content oc ON oc.id = o.content
                   LEFT JOIN cluster ok ON ok.id = oc.cluster LEFT JOIN layer ol ON ol.number = ok.layer
-                  LEFT JOIN message m ON m.id = d.message
+                  LEFT JOIN loose_set s ON s.id = d.loose_set
              WHERE c.identical IS NOT NULL AND cl.view = 'raw'",
             Belonging::select()
         );
         report.each_row(&sql, (), |row: Belonging| {
-            let (of_text, of_message) = (row.text.map(|digest| hex(&digest)), row.message.map(|hash| hex(&hash)));
+            let (of_text, loose_set) = (row.text.map(|digest| hex(&digest)), row.loose_set.map(|name| hex(&name)));
             let keys = [
                 row.cluster.as_deref().zip(row.view.as_deref()).map(|(name, view)| (true, view, name)),
                 row.other_cluster.as_deref().zip(row.other_view.as_deref()).map(|(name, view)| (true, view, name)),
                 of_text.as_deref().map(|id| (false, "same text", id)),
-                of_message.as_deref().map(|id| (false, "same message", id)),
+                loose_set.as_deref().zip(row.same_lines).map(|(id, same_lines)| (false, loose_tier(same_lines), id)),
             ];
             for place in keys.into_iter().flatten().filter_map(|key| places.get(&key)) {
                 let known = around.of.entry(hex(&row.digest)).or_default();

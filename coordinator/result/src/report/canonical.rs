@@ -106,7 +106,7 @@ impl Report {
             Ok(rows)
         };
         self.in_pieces(&self.identical_pieces()?, read, &mut |rows| out.rows(&mut list, &rows, each))?;
-        self.messages_where("", &mut |row| {
+        self.loose_where("", &mut |row| {
             let mut rows = Rows::default();
             rows.identical(row, path)?;
             out.rows(&mut list, &rows, each)

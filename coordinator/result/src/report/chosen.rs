@@ -8,6 +8,7 @@ use cognate_proto::v1;
 use rusqlite::params;
 
 use super::Report;
+use super::sets::loose_tier;
 use super::slice::LAYERS;
 use crate::error::Error;
 use cognate_storage::verdict::{self, Labels};
@@ -124,9 +125,9 @@ const CHOSEN: &str = "
   CREATE INDEX temp.chosen_content ON content (id);
   CREATE INDEX temp.chosen_content_identical ON content (identical) WHERE identical IS NOT NULL;
   CREATE INDEX temp.chosen_content_cluster ON content (cluster) WHERE cluster IS NOT NULL;
-  CREATE TEMP TABLE IF NOT EXISTS message AS SELECT * FROM main.message;
-  DELETE FROM temp.message WHERE id NOT IN (SELECT id FROM temp.chosen_message);
-  CREATE INDEX temp.chosen_message_id ON message (id);
+  CREATE TEMP TABLE IF NOT EXISTS loose_set AS SELECT * FROM main.loose_set;
+  DELETE FROM temp.loose_set WHERE id NOT IN (SELECT id FROM temp.chosen_loose_set);
+  CREATE INDEX temp.chosen_loose_set_id ON loose_set (id);
   CREATE TEMP TABLE IF NOT EXISTS folder AS SELECT * FROM main.folder WHERE 0;
   DELETE FROM temp.folder;
   CREATE TEMP TABLE IF NOT EXISTS unread AS SELECT * FROM main.unread WHERE 0;
@@ -135,14 +136,14 @@ const CHOSEN: &str = "
   INSERT INTO chosen_document SELECT d.id FROM main.document d JOIN temp.content c ON c.id = d.content
     WHERE c.cluster IS NOT NULL OR c.identical IS NOT NULL;
   INSERT OR IGNORE INTO chosen_document SELECT id FROM main.document
-    WHERE message IN (SELECT id FROM temp.message);
+    WHERE loose_set IN (SELECT id FROM temp.loose_set);
   CREATE TEMP TABLE document AS SELECT * FROM main.document;
   UPDATE temp.document SET listed = 0
     WHERE listed AND id NOT IN (SELECT id FROM temp.chosen_document)
       AND coalesce(other, -1) NOT IN (SELECT id FROM temp.chosen_document);
   CREATE INDEX temp.chosen_document_id ON document (id);
   CREATE INDEX temp.chosen_document_content ON document (content);
-  CREATE INDEX temp.chosen_document_message ON document (message) WHERE message IS NOT NULL;
+  CREATE INDEX temp.chosen_document_loose_set ON document (loose_set) WHERE loose_set IS NOT NULL;
 ";
 
 impl Report {
@@ -166,13 +167,13 @@ impl Report {
             choice.verdict.is_none_or(|wanted| wanted.is_of(verdict)) && choice.is_of(&self.labels_of(*layer, name))
         };
         let clusters: Vec<i64> = clusters.iter().filter(is_chosen).map(|(id, ..)| *id).collect();
-        let (sets, messages) = match choice.verdict {
+        let (sets, loose) = match choice.verdict {
             Some(wanted) if choice.tags.is_empty() && choice.assignee.is_none() => self.sets_with(wanted)?,
             _ => (Vec::new(), Vec::new()),
         };
         let made = || -> rusqlite::Result<()> {
             self.connection.execute_batch("BEGIN")?;
-            for (table, ids) in [("chosen_cluster", clusters), ("chosen_set", sets), ("chosen_message", messages)] {
+            for (table, ids) in [("chosen_cluster", clusters), ("chosen_set", sets), ("chosen_loose_set", loose)] {
                 self.connection.execute_batch(&format!("CREATE TEMP TABLE {table} (id INTEGER PRIMARY KEY)"))?;
                 let mut insert = self.connection.prepare(&format!("INSERT INTO temp.{table} VALUES (?)"))?;
                 for id in ids {
@@ -188,11 +189,11 @@ impl Report {
         Ok(())
     }
 
-    /// The contents and the messages of identical sets with a verdict.
+    /// The contents of identical sets, and the loose sets, with a verdict.
     fn sets_with(&self, wanted: VerdictWanted) -> Result<(Vec<i64>, Vec<i64>), Error> {
         let sql = "SELECT id, layer, digest FROM content WHERE identical IS NOT NULL";
         let sets: Vec<(i64, usize, [u8; 16])> = self.rows(sql, ())?;
-        let messages: Vec<(i64, [u8; 16])> = self.rows("SELECT id, hash FROM message", ())?;
+        let loose: Vec<(i64, [u8; 16], bool)> = self.rows("SELECT id, name, same_lines FROM loose_set", ())?;
         let has = |tier: &str, id: &str| {
             let verdict = self.verdict_of_set(tier, id);
             wanted.is_of(verdict.as_ref().map(|verdict| (verdict.verdict, verdict.changed.is_some())))
@@ -201,9 +202,9 @@ impl Report {
             .into_iter()
             .filter(|(_, layer, digest)| has(self.tier(*layer), &super::hex(digest)))
             .map(|(id, ..)| id);
-        let messages =
-            messages.into_iter().filter(|(_, hash)| has("same message", &super::hex(hash))).map(|(id, _)| id);
-        Ok((sets.collect(), messages.collect()))
+        let is_wanted = |(_, name, same_lines): &(i64, [u8; 16], bool)| has(loose_tier(*same_lines), &super::hex(name));
+        let loose = loose.into_iter().filter(is_wanted).map(|(id, ..)| id);
+        Ok((sets.collect(), loose.collect()))
     }
 
     /// The clusters to which the report is limited, in words; `None`: it is not.

@@ -138,8 +138,8 @@ struct Against {
     copies: HashMap<Key, i64>,
     /// The best links of other contents with one of them.
     linked: HashMap<Key, Linked>,
-    /// If messages are matched: its messages, each with its first document.
-    messages: HashMap<String, i64>,
+    /// Its loose sets, each with its first document.
+    loose: HashMap<i64, i64>,
 }
 
 impl Against {
@@ -150,7 +150,7 @@ impl Against {
             place: sites.iter().position(|name| *name == site).unwrap_or(usize::MAX),
             copies: HashMap::new(),
             linked: HashMap::new(),
-            messages: HashMap::new(),
+            loose: HashMap::new(),
         };
         let sql = "SELECT c.layer, c.digest, min(d.id) FROM content c JOIN document d ON d.content = c.id
                    JOIN root r ON r.id = d.root WHERE r.site = ? GROUP BY c.id";
@@ -164,11 +164,10 @@ impl Against {
             against.link(b, a, cognate_result_file::reversed(&relation), shared_bytes);
             Ok::<_, Error>(())
         })?;
-        // Documents are in sets of messages only if messages are matched.
-        let sql = "SELECT m.hash, min(d.id) FROM message m JOIN document d ON d.message = m.id
-                   JOIN root r ON r.id = d.root WHERE r.site = ? GROUP BY m.id";
-        let messages: Vec<([u8; 16], i64)> = report.rows(sql, [site])?;
-        against.messages = messages.into_iter().map(|(hash, document)| (hex(&hash), document)).collect();
+        let sql = "SELECT d.loose_set, min(d.id) FROM document d JOIN root r ON r.id = d.root
+                   WHERE d.loose_set IS NOT NULL AND r.site = ? GROUP BY d.loose_set";
+        let loose: Vec<(i64, i64)> = report.rows(sql, [site])?;
+        against.loose = loose.into_iter().collect();
         Ok(against)
     }
 
@@ -202,9 +201,9 @@ impl Against {
             .collect();
         // If one view is compared, it is the first, whatever its name.
         let copy = contents.iter().find_map(|content| Some((content.0, *self.copies.get(content)?)));
-        let message = document.message_id_hash.as_ref().and_then(|hash| self.messages.get(hash));
+        let alike = document.loose_set.and_then(|set| self.loose.get(&set));
         let linked = contents.iter().filter_map(|content| Some((self.linked.get(content)?, content.0))).min();
-        let (status, found) = match (copy, message, linked, &partner) {
+        let (status, found) = match (copy, alike, linked, &partner) {
             (Some((layer, place)), ..) => ("identical", Some((place, layer, None))),
             (None, Some(place), ..) => ("identical", Some((*place, 0, None))),
             (None, None, Some((linked, layer)), _) => {
@@ -306,6 +305,7 @@ row! {
         elsewhere: Option<String> = "d.elsewhere",
         at_sites: Option<Vec<u8>> = "d.at_sites",
         standard_text_sites: Option<Vec<u8>> = "d.standard_text_sites",
+        loose_set: Option<i64> = "d.loose_set",
         undecided: Option<String> = "d.undecided",
         partner_root: Option<i64> = "p.root",
         partner_path: Option<Vec<u8>> = "p.path",
@@ -386,6 +386,7 @@ impl Report {
         Ok(Some(DocumentSection {
             at_sites: row.at_sites.unwrap_or_default(),
             standard_text_sites: row.standard_text_sites.unwrap_or_default(),
+            loose_set: row.loose_set,
             content: row.content.map(|digest| hex(&digest)),
             elsewhere: row.elsewhere,
             message_id_hash,

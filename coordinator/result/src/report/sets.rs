@@ -26,7 +26,7 @@ struct PackedBlock {
 
 impl Report {
     /// The identical sets: those of the same bytes, whose copies waste most of them first, then those of the same text, then
-    /// those that are the same message.
+    /// the loose ones: the same lines, and the same message.
     pub fn identical<E: From<Error>>(&self, mut each: impl FnMut(IdenticalSet) -> Result<(), E>) -> Result<(), E> {
         let read = |report: &Report, piece: &SetPiece| {
             let mut sets = Vec::new();
@@ -37,7 +37,7 @@ impl Report {
             Ok(sets)
         };
         self.in_pieces(&self.identical_pieces()?, read, &mut |sets| sets.into_iter().try_for_each(&mut each))?;
-        self.messages_where("", &mut each)
+        self.loose_where("", &mut each)
     }
 
     /// The sets of the same bytes and of the same text, in pieces.
@@ -141,7 +141,10 @@ impl Report {
         mut each: impl FnMut(IdenticalSet) -> Result<(), E>,
     ) -> Result<(), E> {
         match (0..self.views.len()).find(|layer| self.tier(*layer) == tier) {
-            None => self.messages_where("WHERE NOT m.in_place", &mut each),
+            None => {
+                let condition = format!("WHERE NOT s.in_place AND s.same_lines = {}", tier == loose_tier(true));
+                self.loose_where(&condition, &mut each)
+            }
             Some(layer) => {
                 let condition = format!("c.identical IS NOT NULL AND NOT c.in_place AND c.layer = {layer}");
                 self.identical_where(&condition, &mut each)
@@ -176,18 +179,18 @@ impl Report {
         self.sets(&sql, |layer| (self.tier(layer), self.view(layer)), each)
     }
 
-    pub(super) fn messages_where<E: From<Error>>(
+    pub(super) fn loose_where<E: From<Error>>(
         &self,
         condition: &str,
         each: &mut impl FnMut(IdenticalSet) -> Result<(), E>,
     ) -> Result<(), E> {
         let sql = format!(
-            "SELECT m.id, m.hash, NULL, 0, {}, d.size_bytes
-             FROM message m JOIN document d ON d.message = m.id JOIN root r ON r.id = d.root {condition} ORDER BY m.id, {}",
+            "SELECT s.id, s.name, NULL, s.same_lines, {}, d.size_bytes
+             FROM loose_set s JOIN document d ON d.loose_set = s.id JOIN root r ON r.id = d.root {condition} ORDER BY s.id, {}",
             DocumentPlace::select(),
             self.by_document()
         );
-        self.sets(&sql, |_| ("same message", None), each)
+        self.sets(&sql, |same_lines| (loose_tier(same_lines == 1), None), each)
     }
 
     /// Puts the documents of sets together by the number of the set.
@@ -226,11 +229,19 @@ impl Report {
             wasted_bytes: layer.wasted_bytes,
         };
         let mut totals: Vec<IdenticalTotals> = self.records("ORDER BY t.number")?.into_iter().map(of_layer).collect();
-        let (sets, in_place) = self.row("SELECT count(*), coalesce(sum(in_place), 0) FROM message", ())?;
-        totals.push(IdenticalTotals { tier: "same message", sets, in_place, wasted_bytes: 0 });
+        for same_lines in [true, false] {
+            let sql = "SELECT count(*), coalesce(sum(in_place), 0) FROM loose_set WHERE same_lines = ?";
+            let (sets, in_place) = self.row(sql, [same_lines])?;
+            totals.push(IdenticalTotals { tier: loose_tier(same_lines), sets, in_place, wasted_bytes: 0 });
+        }
         totals.retain(|totals| totals.sets > 0);
         Ok(totals)
     }
+}
+
+/// In what the documents of a loose set are the same.
+pub(crate) fn loose_tier(same_lines: bool) -> &'static str {
+    if same_lines { "same lines" } else { "same message" }
 }
 
 #[cfg(test)]

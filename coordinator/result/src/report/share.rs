@@ -73,9 +73,9 @@ impl Report {
             format!("c.identical IS NOT NULL AND c.id IN (SELECT o.content FROM document o WHERE o.root IN ({own}))");
         self.identical_where(&condition, &mut take)?;
         let condition = format!(
-            "WHERE m.id IN (SELECT o.message FROM document o WHERE o.root IN ({own}) AND o.message IS NOT NULL)"
+            "WHERE s.id IN (SELECT o.loose_set FROM document o WHERE o.root IN ({own}) AND o.loose_set IS NOT NULL)"
         );
-        self.messages_where(&condition, &mut take)
+        self.loose_where(&condition, &mut take)
     }
 
     fn share_of_clusters<E: From<Error>>(

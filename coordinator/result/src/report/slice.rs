@@ -32,10 +32,10 @@ const SLICE: &str = "
   CREATE INDEX temp.slice_content ON content (id);
   CREATE INDEX temp.slice_content_identical ON content (identical) WHERE identical IS NOT NULL;
   CREATE INDEX temp.slice_content_cluster ON content (cluster) WHERE cluster IS NOT NULL;
-  CREATE TEMP TABLE message AS SELECT * FROM main.message WHERE id IN
-    (SELECT d.message FROM main.document d JOIN main.root r ON r.id = d.root
-     WHERE r.site = (SELECT site FROM temp.slice) AND d.message IS NOT NULL);
-  CREATE INDEX temp.slice_message ON message (id);
+  CREATE TEMP TABLE loose_set AS SELECT * FROM main.loose_set WHERE id IN
+    (SELECT d.loose_set FROM main.document d JOIN main.root r ON r.id = d.root
+     WHERE r.site = (SELECT site FROM temp.slice) AND d.loose_set IS NOT NULL);
+  CREATE INDEX temp.slice_loose_set ON loose_set (id);
   CREATE TEMP TABLE folder AS SELECT f.* FROM main.folder f JOIN main.root a ON a.id = f.root_a
     JOIN main.root b ON b.id = f.root_b WHERE (SELECT site FROM temp.slice) IN (a.site, b.site);
   CREATE TEMP TABLE unread AS SELECT u.* FROM main.unread u JOIN main.root r ON r.id = u.root
@@ -96,7 +96,7 @@ impl Report {
     /// Fails if the file cannot be read.
     pub fn identical_documents(&self) -> Result<u64, Error> {
         let sql = "SELECT (SELECT coalesce(sum(documents), 0) FROM content WHERE identical IS NOT NULL)
-                        + (SELECT coalesce(sum(documents), 0) FROM message)";
+                        + (SELECT coalesce(sum(documents), 0) FROM loose_set)";
         self.row(sql, ())
     }
 

@@ -219,6 +219,7 @@ mod tests {
         DocumentSection {
             at_sites: Vec::new(),
             standard_text_sites: Vec::new(),
+            loose_set: None,
             content: None,
             elsewhere: Some("yes".to_owned()),
             message_id_hash: None,

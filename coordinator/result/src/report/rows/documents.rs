@@ -57,6 +57,9 @@ pub struct DocumentSection {
     /// Likewise those with which it shares standard text.
     #[serde(skip)]
     pub(crate) standard_text_sites: Vec<u8>,
+    /// The number of its loose set.
+    #[serde(skip)]
+    pub(crate) loose_set: Option<i64>,
     /// The digest of its content; none where it holds no text itself, or has no bytes of its own.
     pub content: Option<String>,
     /// Whether something of it is at another place: `yes`, `standard text` (and nothing else), `no` (it is only here) or `not decided`; none: it

@@ -14,7 +14,7 @@ pub struct IdenticalSet {
     pub id: String,
     /// The size of each, in bytes or of the text; none where it is a message.
     pub size_bytes: Option<u64>,
-    /// In what they are the same: `same bytes`, `same text` or `same message`.
+    /// In what they are the same: `same bytes`, `same text`, `same lines` or `same message`.
     pub tier: &'static str,
     /// The verdict on them, if the report is joined with verdicts; not part of the digest.
     #[serde(skip_serializing_if = "Option::is_none")]
