@@ -36,6 +36,7 @@ const CHARACTER_PAGES_AT: usize = 0x00FA;
 /// Flags.
 const IS_IN_PIECES: u16 = 0x0004;
 const IS_ENCRYPTED: u16 = 0x0100;
+const IS_WIDE: u16 = 0x1000;
 const USES_TABLE_1: u16 = 0x0200;
 /// A piece has one byte for each character.
 const IS_NARROW: u32 = 0x4000_0000;
@@ -80,21 +81,20 @@ fn is_of_mac(document: &[u8]) -> bool {
     u16_at(document, CHARACTER_SET_AT) == Some(CHARACTER_SET_OF_MAC)
 }
 
-/// Reads a document of Word 6 or of Word 95: its characters have one byte, in the code page of its author.
+/// Reads a document of Word 6 or of Word 95: its characters have one byte, in the code page of its author, or two, where it is of Eastern Asia.
 fn extract_old(document: &[u8], flags: u16, text: &mut dyn Text) -> Result<(), Reason> {
     let start = place_at(document, OLD_TEXT_AT).ok_or(Reason::Damaged)?;
     let end = place_at(document, OLD_TEXT_AT + 4).ok_or(Reason::Damaged)?.clamp(start, document.len().max(start));
-    let whole = || vec![Piece { start: 0, end: end - start, at: start, is_narrow: true }];
+    let is_narrow = flags & IS_WIDE == 0;
+    let characters = (end - start) / if is_narrow { 1 } else { 2 };
+    let whole = || vec![Piece { start: 0, end: characters, at: start, is_narrow }];
     let pieces = match flags & IS_IN_PIECES {
         0 => whole(),
         // A place is one of bytes, whatever its highest bits.
         _ => part(document, document, OLD_PIECES_AT).and_then(pieces).map_or_else(whole, |pieces| {
-            let narrow = |piece: Piece| Piece {
-                at: if piece.is_narrow { 2 * piece.at } else { piece.at },
-                is_narrow: true,
-                ..piece
-            };
-            pieces.into_iter().map(narrow).collect()
+            let old =
+                |piece: Piece| Piece { at: if piece.is_narrow { 2 * piece.at } else { piece.at }, is_narrow, ..piece };
+            pieces.into_iter().map(old).collect()
         }),
     };
     let encoding = match is_of_mac(document) {

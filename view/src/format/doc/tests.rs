@@ -128,6 +128,34 @@ fn documents_of_word_6_are_read_in_their_code_page() {
 }
 
 #[test]
+fn documents_of_word_95_from_eastern_asia_have_two_bytes_a_letter() {
+    let text: Vec<u8> = "您好 Word\r次\r".encode_utf16().flat_map(u16::to_le_bytes).collect();
+    let mut bytes = vec![0; 0x300];
+    bytes[..4].copy_from_slice(&[0x99, 0xA6, 0x68, 0]);
+    bytes[0x18..0x20].copy_from_slice(&numbers(&[0x300, 0x300 + u32::try_from(text.len()).unwrap()]));
+    bytes[0x34..0x38].copy_from_slice(&10_u32.to_le_bytes());
+    bytes[10..12].copy_from_slice(&IS_WIDE.to_le_bytes());
+    let read = |bytes: &[u8]| text_of(Kind::Doc, &compound_of(&[("WordDocument", bytes)]));
+    let whole = [&bytes[..], &text].concat();
+    assert_eq!(read(&whole).as_deref(), Ok("您好 Word\n次"));
+    // In two pieces, of which the second comes first in the file.
+    let table = [
+        &[2, 28, 0, 0, 0][..],
+        &numbers(&[0, 8, 10]),
+        &[0, 0],
+        &numbers(&[0x304]),
+        &[0; 4],
+        &numbers(&[0x300]),
+        &[0, 0],
+    ]
+    .concat();
+    bytes[10..12].copy_from_slice(&(IS_WIDE | IS_IN_PIECES).to_le_bytes());
+    bytes[0x160..0x168].copy_from_slice(&numbers(&[0x300 + 20, u32::try_from(table.len()).unwrap()]));
+    let in_pieces = [&bytes[..], &text[16..], &text[..16], &table].concat();
+    assert_eq!(read(&in_pieces).as_deref(), Ok("您好 Word\n次"));
+}
+
+#[test]
 fn a_piece_that_ends_before_it_begins_has_no_text() {
     let backwards = Piece { start: 20, end: 10, at: 0, is_narrow: true };
     let document =

@@ -10,11 +10,10 @@ mod simple;
 mod standard;
 mod type1;
 
-use std::borrow::Cow;
 use std::collections::HashMap;
 use std::rc::Rc;
 
-use hayro_cmap::{BfString, CMap, CMapName, load_embedded};
+use hayro_cmap::{BfString, CMap, CMapName, CidFamily, load_embedded};
 use hayro_syntax::object::dict::keys::{MM_TYPE1, OPEN_TYPE, SUBTYPE, TO_UNICODE, TRUE_TYPE, TYPE0, TYPE1, TYPE3};
 use hayro_syntax::object::{Dict, Name, Stream};
 
@@ -133,12 +132,32 @@ impl<'a> Fonts<'a> {
 }
 
 /// The map from codes to letters that a font brings itself.
-fn to_unicode(dict: &Dict<'_>) -> Option<CMap> {
-    let inside = dict.get::<Stream<'_>>(TO_UNICODE).and_then(|stream| stream.decoded_data().ok());
-    // Some documents name a predefined one.
-    let map = inside.or_else(|| {
-        let name = dict.get::<Name<'_>>(TO_UNICODE)?;
-        load_embedded(CMapName::from_bytes(&name)).map(Cow::Borrowed)
-    })?;
-    CMap::parse(&map, load_embedded)
+struct ToUnicode {
+    map: CMap,
+    /// The numbers of characters that it gives are those of Unicode.
+    has_numbers: bool,
+}
+
+impl ToUnicode {
+    fn of(font: &Dict<'_>) -> Option<ToUnicode> {
+        if let Some(inside) = font.get::<Stream<'_>>(TO_UNICODE).and_then(|stream| stream.decoded_data().ok()) {
+            let map = CMap::parse(&inside, load_embedded)?;
+            let family = map.metadata().character_collection.as_ref().map(|collection| &collection.family);
+            let has_numbers = matches!(family, None | Some(CidFamily::AdobeIdentity | CidFamily::Custom { .. }));
+            return Some(ToUnicode { map, has_numbers });
+        }
+        // Some documents name a predefined one.
+        match CMapName::from_bytes(&font.get::<Name<'_>>(TO_UNICODE)?) {
+            CMapName::IdentityH | CMapName::IdentityV => Some(ToUnicode { map: CMap::identity_h(), has_numbers: true }),
+            name => Some(ToUnicode { map: CMap::parse(load_embedded(name)?, load_embedded)?, has_numbers: false }),
+        }
+    }
+
+    /// The letters of a code of so many bytes.
+    fn text(&self, code: u32, code_bytes: u8) -> Option<BfString> {
+        self.map.lookup_bf_string(code).or_else(|| {
+            let number = self.map.lookup_cid_code(code, code_bytes).filter(|_| self.has_numbers)?;
+            char::from_u32(number).map(BfString::Char)
+        })
+    }
 }

@@ -153,6 +153,8 @@ fn fonts_give_letters_by_maps_by_names_and_by_collections() {
                endbfchar endcmap";
     let wide = "begincmap 1 begincodespacerange <0000> <FFFF> endcodespacerange 1 beginbfrange <0001> <0003> <0061> \
                 endbfrange endcmap";
+    let numbers = "begincmap 1 begincodespacerange <0000> <FFFF> endcodespacerange 1 beginbfchar <0041> <0041> endbfchar \
+                   1 begincidrange <4e00> <4eff> 19968 endcidrange endcmap";
     let of = |more: &str| format!("<</Type/Font/BaseFont/X{more}>>");
     let below = "/DescendantFonts[<</Type/Font/Subtype/CIDFontType2/BaseFont/X/DW 500/W[1[600 700]]\
                  /CIDSystemInfo<</Registry(Adobe)/Ordering(Japan1)/Supplement 2>>>>]";
@@ -168,12 +170,22 @@ fn fonts_give_letters_by_maps_by_names_and_by_collections() {
         (composite("/Encoding/90ms-RKSJ-H"), "<82A0>", Ok("あ")),
         (composite("/Encoding/UniJIS-UTF16-H"), "<3042 65E5>", Ok("あ日")),
         (composite("/Encoding/Identity-H").replace("Japan1", "Identity"), "<0001>", Err(Reason::Unsupported)),
+        // Numbers of characters in the place of letters, and the name of a map instead of one.
+        (composite("/Encoding/Identity-H/ToUnicode 9 0 R"), "<00414E2D>", Ok("A中")),
+        (composite("/Encoding/Identity-H/ToUnicode/Identity-H"), "<00414E2D>", Ok("A中")),
+        (simple("/FontDescriptor<</FontFile2 10 0 R>>"), "<E4E8>", Ok("äè")),
         ("<</Type/Font/Subtype/Type1/BaseFont/Symbol>>".to_owned(), "<61>", Ok("α")),
         (of("/Subtype/Unknown"), "(a substitute)", Ok("a substitute")),
         (of("/Subtype/Unknown"), "<FE>", Ok("")),
     ];
     for (font, text, wanted) in cases {
-        let objects = [font.clone(), stream("", map), stream("", wide)];
+        let objects = [
+            font.clone(),
+            stream("", map),
+            stream("", wide),
+            stream("", numbers),
+            stream("", "\0\u{1}\0\0\0\0\0\0\0\0\0\0"),
+        ];
         let document = page(&format!("BT /G 12 Tf 50 700 Td {text} Tj ET"), "/Font<</G 6 0 R>>", "", &objects);
         assert_eq!(text_of(Kind::Pdf, &document).as_deref(), wanted.as_deref(), "{font} {text}");
     }

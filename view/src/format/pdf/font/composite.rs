@@ -6,7 +6,7 @@ use hayro_cmap::{BfString, CMap, CMapName, CidFamily, WritingMode, load_embedded
 use hayro_syntax::object::dict::keys::{CIDSYSTEMINFO, DESCENDANT_FONTS, DW, DW2, ENCODING, ORDERING, REGISTRY, W, W2};
 use hayro_syntax::object::{Array, Dict, Object, String};
 
-use super::to_unicode;
+use super::ToUnicode;
 use crate::format::pdf::geometry::Point;
 
 /// Bytes of a code at most.
@@ -28,7 +28,7 @@ pub(in crate::format::pdf) struct Composite {
 
 /// The key by which letters are looked up.
 enum Letters {
-    ByCode(CMap),
+    ByCode(ToUnicode),
     ByCharacter(CMap),
 }
 
@@ -61,7 +61,7 @@ impl Composite {
 
     pub(super) fn text(&self, code: u32) -> Option<BfString> {
         match self.letters.as_ref()? {
-            Letters::ByCode(map) => map.lookup_bf_string(code),
+            Letters::ByCode(map) => (1..=CODE_BYTES_MAX).find_map(|length| map.text(code, length)),
             Letters::ByCharacter(map) => map.lookup_bf_string(self.character(code)),
         }
     }
@@ -117,7 +117,7 @@ fn encoding(object: &Object<'_>) -> Option<CMap> {
 /// The collection that the font names says what the numbers of its characters mean, whether its shapes are in the document
 /// or not (ISO 32000-2, 9.10.2).
 fn letters(font: &Dict<'_>, descendant: &Dict<'_>, encoding: &CMap) -> Option<Letters> {
-    if let Some(map) = to_unicode(font) {
+    if let Some(map) = ToUnicode::of(font) {
         return Some(Letters::ByCode(map));
     }
     let named = encoding.metadata().character_collection.as_ref().map(|collection| collection.family.clone());

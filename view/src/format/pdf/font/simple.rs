@@ -1,22 +1,22 @@
 //! Simple fonts: a code is a byte, an encoding gives it the name of a glyph, and the name gives the letters.
 
-use hayro_cmap::{BfString, CMap};
+use hayro_cmap::BfString;
 use hayro_syntax::object::dict::keys::{
-    FIRST_CHAR, FONT_DESC, FONT_FILE, FONT_FILE2, FONT_FILE3, FONT_MATRIX, LAST_CHAR, MISSING_WIDTH, WIDTHS,
+    ENCODING, FIRST_CHAR, FONT_DESC, FONT_FILE, FONT_FILE2, FONT_FILE3, FONT_MATRIX, LAST_CHAR, MISSING_WIDTH, WIDTHS,
 };
 use hayro_syntax::object::{Array, Dict, Stream};
 
 use super::encoding::{Encoding, Predefined};
 use super::program::Program;
 use super::standard::{Family, Standard};
-use super::{glyph_name, numbered, to_unicode};
+use super::{ToUnicode, glyph_name, numbered};
 
 /// Number of codes.
 const CODES: usize = 256;
 
 /// A font of a byte a code: the letters and the width of each.
 pub(in crate::format::pdf) struct Simple {
-    to_unicode: Option<CMap>,
+    to_unicode: Option<ToUnicode>,
     letters: Vec<Option<BfString>>,
     widths: Vec<Option<f32>>,
 }
@@ -54,7 +54,9 @@ impl Simple {
             return Some(Simple::standard(font, like.unwrap_or_else(|| Standard::instead_of(font)), &widths));
         }
         let encoding = Encoding::of(font);
-        let name = |code| encoding.name(code).or_else(|| Predefined::Standard.name(code)).map(str::to_owned);
+        // A font without an encoding has the letters of Windows, as most programs take it.
+        let base = if font.contains_key(ENCODING) { Predefined::Standard } else { Predefined::WinAnsi };
+        let name = |code| encoding.name(code).or_else(|| base.name(code)).map(str::to_owned);
         let is_dingbats = like.is_some_and(|like| like.family == Family::ZapfDingbats);
         let instead = like.unwrap_or_else(|| Standard::instead_of(font));
         Some(Simple::with(font, &widths, Some(instead), is_dingbats, name))
@@ -105,12 +107,12 @@ impl Simple {
         numbered::fill(&mut letters, &names);
         let width =
             |(code, name): (usize, &Option<String>)| widths.of_code(code).or_else(|| standard?.width(name.as_deref()?));
-        Simple { to_unicode: to_unicode(font), letters, widths: names.iter().enumerate().map(width).collect() }
+        Simple { to_unicode: ToUnicode::of(font), letters, widths: names.iter().enumerate().map(width).collect() }
     }
 
     /// The letters of a code: by the map of the document, else by the name of the glyph.
     pub(super) fn text(&self, code: u32) -> Option<BfString> {
-        let given = self.to_unicode.as_ref().and_then(|map| map.lookup_bf_string(code));
+        let given = self.to_unicode.as_ref().and_then(|map| map.text(code, 1));
         let given = given.filter(super::is_known);
         given.or_else(|| self.letters.get(usize::try_from(code).ok()?)?.clone())
     }
