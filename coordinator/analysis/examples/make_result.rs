@@ -190,8 +190,9 @@ fn write(
         [],
     )?;
     out.execute(
-        "INSERT INTO layer (number, view, chunk_bytes, min_shared_bytes, identical_sets, identical_in_place, wasted_bytes)
-         VALUES (0, 'raw', 1000, 16384, 0, 0, 0)",
+        "INSERT INTO layer (number, view, chunk_bytes, min_shared_bytes, identical_sets, identical_in_place, wasted_bytes,
+           hard_link_bytes)
+         VALUES (0, 'raw', 1000, 16384, 0, 0, 0, 0)",
         [],
     )?;
     for site in 0..sites {
@@ -199,8 +200,8 @@ fn write(
         let bytes: u64 = mine.clone().map(|document| contents[document.content as usize].size_bytes).sum();
         out.execute(
             "INSERT INTO root (id, party, site, repository, documents, bytes, chunks, empty, unreadable, changed,
-               compressed_bytes, read_bytes, read_documents, sent_bytes, fine_read_bytes, place, contradicted_contents, recognised)
-             VALUES (?,'home',?,'main',?,?,0,0,0,0,0,?,?,0,0,?,0,0)",
+               compressed_bytes, hard_links, hard_link_bytes, read_bytes, read_documents, sent_bytes, fine_read_bytes, place, contradicted_contents, recognised)
+             VALUES (?,'home',?,'main',?,?,0,0,0,0,0,0,0,?,?,0,0,?,0,0)",
             params![site, format!("site-{site}"), mine.clone().count(), bytes, bytes, mine.count(), site],
         )?;
     }

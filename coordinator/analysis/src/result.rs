@@ -342,6 +342,7 @@ impl Writer {
                 identical_sets: sums.sets,
                 identical_in_place: sums.in_place,
                 wasted_bytes: sums.wasted_bytes,
+                hard_link_bytes: sums.hard_link_bytes,
                 param: Some(layer.method.param()).filter(|param| !param.is_empty()),
                 precision: scan.spec.precision(number).map(|precision| precision.name().into()),
                 fine_pairs: fine.map(|fine| fine.fine_pairs),

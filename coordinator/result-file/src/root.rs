@@ -27,6 +27,10 @@ record! {
         pub changed: u64,
         /// In containers where raw chunks find only identical files.
         pub compressed_bytes: u64,
+        /// Hard links: names beyond the first of a file.
+        pub hard_links: u64,
+        /// Their bytes.
+        pub hard_link_bytes: u64,
         /// Bytes that the site read for the scan.
         pub read_bytes: u64,
         /// Documents that the site read for the scan.

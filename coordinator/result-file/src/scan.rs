@@ -57,8 +57,10 @@ record! {
         pub identical_sets: u64,
         /// Of them, one document at the same place in each of several repositories.
         pub identical_in_place: u64,
-        /// In copies beyond the first.
+        /// In copies beyond the first. A file with several names, hard links, counts once.
         pub wasted_bytes: u64,
+        /// In names beyond the first of one file, if files are compared by their bytes.
+        pub hard_link_bytes: u64,
         /// The parameters of the method, as `k=v,k=v`.
         pub param: Option<String>,
         /// `fine` or `coarse`; none where the method has no fine chunks.

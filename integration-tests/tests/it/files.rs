@@ -9,6 +9,7 @@ use cognate_integration_tests::binary::{cognate, cognate_failpoints};
 use cognate_integration_tests::canonical::comparable;
 use cognate_integration_tests::sandbox::{compare_args, contents, wait_until};
 use cognate_integration_tests::{Dice, Federation, Files, Run, Sandbox, not_checked};
+use serde_json::Value;
 
 /// Two sites with a few documents each; `a` has a large one as well.
 fn federation(own_seed: u64) -> Federation {
@@ -245,6 +246,32 @@ fn a_file_system_that_is_mounted_below_a_root_is_counted_and_not_entered() {
     let report = federation.check(federation.scan(&[]), &[]);
     let site = &report["sites"][0];
     assert_eq!((&site["documents"], &site["skipped_reasons"]["other file system"]), (&1.into(), &1.into()), "{site}");
+}
+
+#[test]
+fn names_beyond_the_first_of_a_file_are_counted_and_waste_no_room() {
+    let mut federation = Federation::new(1407);
+    let [twice, once, short] = [30_000, 20_000, 500].map(|bytes| federation.dice.bytes(bytes));
+    let file = |name: &str, content: &[u8]| (name.to_owned(), content.to_vec());
+    federation.add("a", &Files::from([file("one", &twice), file("copy", &twice), file("short", &short)]));
+    federation.add("b", &Files::from([file("other", &once), file("copy", &twice)]));
+    let folder = federation.site("a").folder().to_owned();
+    for (name, link) in [("one", "linked"), ("one", "d/linked"), ("short", "d/short")] {
+        std::fs::create_dir_all(folder.join("d")).unwrap();
+        std::fs::hard_link(folder.join(name), folder.join(link)).unwrap();
+    }
+    federation.sandbox.settle();
+    federation.start_all();
+    // Read at first, and remembered the second time.
+    for _ in 0..2 {
+        let run = federation.scan(&[]);
+        let (id, report) = (run.json()["scan"]["id"].as_str().unwrap().to_owned(), federation.check(run, &[]));
+        let links = |site: usize| [&report["sites"][site]["hard_links"], &report["sites"][site]["hard_link_bytes"]];
+        assert_eq!((links(0), links(1)), ([&3.into(), &60_500.into()], [&Value::Null, &Value::Null]));
+        let shown = federation.operate(&["report", &id]).expect(0);
+        let wanted = "2 sets, 60.0 kB in copies beyond the first (besides 60.5 kB in hard links, which take no room)";
+        assert!(shown.text().contains(wanted), "{}", shown.text());
+    }
 }
 
 #[test]

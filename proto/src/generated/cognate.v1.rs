@@ -441,6 +441,11 @@ pub struct SyncSummary {
     /// The program that recognised text in pictures of pages, with its version and languages; empty if there is none.
     #[prost(string, tag = "8")]
     pub recognition: ::prost::alloc::string::String,
+    /// Hard links: names beyond the first of a file, and the bytes of the file for each.
+    #[prost(uint64, tag = "9")]
+    pub hard_links: u64,
+    #[prost(uint64, tag = "10")]
+    pub hard_link_bytes: u64,
 }
 /// The outcome of a site for the contents that a refinement chose.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, ::prost::Message)]

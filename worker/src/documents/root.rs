@@ -6,6 +6,7 @@
 //! opened in this way: a link whose target is outside of the repository leads nowhere. Files of the worker itself are no documents.
 
 use std::borrow::Cow;
+use std::collections::HashSet;
 use std::ffi::OsStr;
 use std::fs::File;
 use std::io;
@@ -13,6 +14,7 @@ use std::os::fd::{AsFd, OwnedFd};
 use std::os::unix::ffi::OsStrExt as _;
 use std::os::unix::fs::MetadataExt as _;
 use std::path::{Path, PathBuf};
+use std::sync::{Mutex, PoisonError};
 
 use cognate_proto::batch::DocumentState;
 use cognate_proto::path::DocumentPath;
@@ -28,6 +30,8 @@ pub(crate) struct Root {
     follow_symlinks: bool,
     /// What in the repository belongs to the worker itself.
     own: Vec<PathBuf>,
+    /// The inodes of files that have several names, of those whose metadata was looked at.
+    linked: Mutex<HashSet<u64>>,
 }
 
 /// The reason why something below the root is no document.
@@ -61,7 +65,7 @@ impl Root {
         // A folder that can be opened but not listed is of no use.
         std::fs::read_dir(&path)?;
         let own = own.iter().filter(|own| own.starts_with(&path)).cloned().collect();
-        Ok(Root { folder, path, follow_symlinks, own })
+        Ok(Root { folder, path, follow_symlinks, own, linked: Mutex::default() })
     }
 
     /// The path of the root, with links resolved.
@@ -107,7 +111,21 @@ impl Root {
     /// The metadata of a document, without opening it.
     pub(crate) fn stat(&self, path: &DocumentPath) -> io::Result<Stat> {
         let name = self.resolved(Path::new(OsStr::from_bytes(path.as_bytes()))).map_err(|_| Errno::NOENT)?;
-        Ok(rustix::fs::statat(&self.folder, name.as_os_str(), AtFlags::SYMLINK_NOFOLLOW)?)
+        let stat = rustix::fs::statat(&self.folder, name.as_os_str(), AtFlags::SYMLINK_NOFOLLOW)?;
+        self.remember_names(&stat);
+        Ok(stat)
+    }
+
+    #[expect(clippy::useless_conversion, reason = "the type differs between systems")]
+    fn remember_names(&self, stat: &Stat) {
+        if stat.st_nlink > 1 {
+            self.linked.lock().unwrap_or_else(PoisonError::into_inner).insert(stat.st_ino.into());
+        }
+    }
+
+    /// True if a file, whose metadata was looked at, has several names: hard links.
+    pub(crate) fn has_several_names(&self, inode: u64) -> bool {
+        self.linked.lock().unwrap_or_else(PoisonError::into_inner).contains(&inode)
     }
 
     /// Opens a document, which must be a regular file, and returns it with the metadata of the open file.
@@ -120,6 +138,7 @@ impl Root {
         if FileType::from_raw_mode(stat.st_mode) != FileType::RegularFile {
             return Err(DocumentState::NotAFile);
         }
+        self.remember_names(&stat);
         Ok((File::from(file), stat))
     }
 }

@@ -7,7 +7,7 @@ use cognate_proto::selection::Facts;
 use rustix::fs::Stat;
 
 /// Length, times and inode of a file.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+#[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
 pub(crate) struct Stamp {
     pub(crate) length_bytes: u64,
     pub(crate) modified_ns: i64,

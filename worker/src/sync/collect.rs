@@ -9,7 +9,7 @@ use std::time::{Duration, SystemTime, UNIX_EPOCH};
 use cognate_fingerprint::View;
 use cognate_proto::batch::{DocumentRow, DocumentState};
 use cognate_proto::path::DocumentPath;
-use cognate_proto::v1::{SkipReason, SyncSummary};
+use cognate_proto::v1::{FileClass, SkipReason, SyncSummary};
 use cognate_view::Candidate;
 
 use super::in_flight::InsideInFlight;
@@ -53,6 +53,25 @@ pub(super) struct Upload {
     pub(super) push: OpenPush,
 }
 
+/// Names beyond the first of each file.
+#[derive(Default)]
+struct HardLinks {
+    /// Files with several names, each counted once so far.
+    seen: HashSet<Stamp>,
+    documents: u64,
+    bytes: u64,
+}
+
+impl HardLinks {
+    /// Counts a name of a file that has several.
+    fn count(&mut self, stamp: Stamp) {
+        if !self.seen.insert(stamp) {
+            self.documents += 1;
+            self.bytes += stamp.length_bytes;
+        }
+    }
+}
+
 /// The collector of one attempt.
 pub(super) struct Collector<'a> {
     context: SyncContext<'a>,
@@ -76,6 +95,7 @@ pub(super) struct Collector<'a> {
     /// Number of documents that are not what a refinement chose.
     outdated: u64,
     classes: ClassCounts,
+    hard_links: HardLinks,
     /// The office files of a sync of bytes.
     office: Option<OfficeList>,
     /// The documents are those that another sync has listed, and there was no walk.
@@ -106,6 +126,7 @@ impl<'a> Collector<'a> {
             unreadable_documents: Vec::new(),
             outdated: 0,
             classes: ClassCounts::default(),
+            hard_links: HardLinks::default(),
             office: OfficeList::of(job),
             is_listed: false,
         }
@@ -282,6 +303,8 @@ impl<'a> Collector<'a> {
             estimate: None,
             refined: chosen.map(|chosen| chosen.summary(self.outdated)),
             recognition: String::new(),
+            hard_links: self.hard_links.documents,
+            hard_link_bytes: self.hard_links.bytes,
         };
         SyncOutcome {
             summary,
@@ -328,6 +351,13 @@ impl<'a> Collector<'a> {
         }
     }
 
+    fn count_file(&mut self, class: FileClass, stamp: Stamp) {
+        self.classes.count(class, stamp.length_bytes);
+        if self.context.root.has_several_names(stamp.inode) {
+            self.hard_links.count(stamp);
+        }
+    }
+
     fn collect_unselected(&mut self, path: &DocumentPath) {
         self.skipped.count(SkipReason::NotSelected);
         if self.removal_rules().keeps_unselected(path, self.sender.sent().size_of(path)) {
@@ -338,7 +368,7 @@ impl<'a> Collector<'a> {
 
     fn collect_stored(&mut self, path: DocumentPath, stored: StoredDocument) -> Result<(), Stopped> {
         let StoredDocument { known, result, inside_path_bytes } = stored;
-        self.classes.count(known.class, known.stamp.length_bytes);
+        self.count_file(known.class, known.stamp);
         self.list_office(known.candidate, &path);
         let file = WaitingFile { path, result, stamp: known.stamp, path_bytes: inside_path_bytes };
         let is_sent = self.share.is_unlimited()
@@ -409,7 +439,7 @@ impl<'a> Collector<'a> {
         mut done: Fingerprinted,
         earlier: Option<KnownDocument>,
     ) -> Result<(), Stopped> {
-        self.classes.count(done.class, done.stamp.length_bytes);
+        self.count_file(done.class, done.stamp);
         self.list_office(done.candidate, &path);
         if done.changing {
             let parts = std::iter::once(&mut done.own).chain(done.inside.iter_mut().map(|(_, outcome)| outcome));

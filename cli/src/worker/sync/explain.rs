@@ -36,7 +36,7 @@ fn attach(message: Option<&AttachUp>) -> Value {
                 "message": "ended", "assignment": ended.assignment, "failure": ended.failure,
                 "read_bytes": summary.read_bytes, "read_documents": summary.read_documents,
                 "sent_bytes": summary.sent_bytes, "skipped": skipped.collect::<Vec<_>>(),
-                "census": census.collect::<Vec<_>>(),
+                "census": census.collect::<Vec<_>>(), "hard_links": [summary.hard_links, summary.hard_link_bytes],
             })
         }
         Some(AttachUp::Progress(progress)) => json!({"message": "progress", "assignment": progress.assignment}),

@@ -53,6 +53,8 @@ impl Writer {
                 unreadable: sums.unreadable,
                 changed: sums.changed,
                 compressed_bytes,
+                hard_links: root.summary.hard_links,
+                hard_link_bytes: root.summary.hard_link_bytes,
                 read_bytes: sum(|summary| summary.read_bytes),
                 read_documents: sum(|summary| summary.read_documents),
                 sent_bytes: sum(|summary| summary.sent_bytes).saturating_add(of_fine(|fine| fine.sent_bytes)),

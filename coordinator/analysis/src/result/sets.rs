@@ -119,6 +119,7 @@ pub(super) struct IdenticalSums {
     pub(super) sets: u64,
     pub(super) in_place: u64,
     pub(super) wasted_bytes: u64,
+    pub(super) hard_link_bytes: u64,
 }
 
 /// Documents that are the same though their contents differ.
@@ -148,6 +149,13 @@ impl Sets {
                 sums.in_place +=
                     u64::from(is_in_place(layer, &publication.layers[layer], content_index(content), documents));
                 sums.wasted_bytes = sums.wasted_bytes.saturating_add(wasted_bytes);
+            }
+            let frozen = &publication.layers[layer].frozen;
+            if !publication.scan.spec.layers[layer].method.view().is_text() {
+                // Whoever takes away such a name wins nothing.
+                let of_roots = frozen.roots.iter().map(|root| root.summary.hard_link_bytes);
+                sums.hard_link_bytes = of_roots.fold(0, u64::saturating_add).min(sums.wasted_bytes);
+                sums.wasted_bytes -= sums.hard_link_bytes;
             }
             sets.numbers.push(numbers);
             sets.sums.push(sums);

@@ -28,7 +28,13 @@ fn write_tier(
     out: &mut impl Write,
 ) -> crate::Result<()> {
     let beyond = match totals.tier {
-        "same bytes" => format!(", {} in copies beyond the first", bytes(totals.wasted_bytes)),
+        "same bytes" => {
+            let links = match totals.hard_link_bytes {
+                0 => String::new(),
+                links => format!(" (besides {} in hard links, which take no room)", bytes(links)),
+            };
+            format!(", {} in copies beyond the first{links}", bytes(totals.wasted_bytes))
+        }
         "same text" => format!(", {} of text in copies beyond the first", bytes(totals.wasted_bytes)),
         _ => String::new(),
     };

@@ -170,6 +170,8 @@ impl Report {
             documents: root.documents,
             empty: root.empty,
             excluded: Counts::new(),
+            hard_links: Some(root.hard_links).filter(|links| *links > 0),
+            hard_link_bytes: Some(root.hard_link_bytes).filter(|_| root.hard_links > 0),
             members: root.members,
             no_text: root.no_text,
             not_compared_by_text: Counts::new(),

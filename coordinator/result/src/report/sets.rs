@@ -227,12 +227,19 @@ impl Report {
             sets: layer.identical_sets,
             in_place: layer.identical_in_place,
             wasted_bytes: layer.wasted_bytes,
+            hard_link_bytes: layer.hard_link_bytes,
         };
         let mut totals: Vec<IdenticalTotals> = self.records("ORDER BY t.number")?.into_iter().map(of_layer).collect();
         for same_lines in [true, false] {
             let sql = "SELECT count(*), coalesce(sum(in_place), 0) FROM loose_set WHERE same_lines = ?";
             let (sets, in_place) = self.row(sql, [same_lines])?;
-            totals.push(IdenticalTotals { tier: loose_tier(same_lines), sets, in_place, wasted_bytes: 0 });
+            totals.push(IdenticalTotals {
+                tier: loose_tier(same_lines),
+                sets,
+                in_place,
+                wasted_bytes: 0,
+                hard_link_bytes: 0,
+            });
         }
         totals.retain(|totals| totals.sets > 0);
         Ok(totals)

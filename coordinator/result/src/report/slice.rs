@@ -49,6 +49,7 @@ pub(super) const LAYERS: &str = "
     identical_sets = (SELECT count(*) FROM temp.content c WHERE c.layer = number AND c.identical IS NOT NULL),
     identical_in_place =
       (SELECT count(*) FROM temp.content c WHERE c.layer = number AND c.identical IS NOT NULL AND c.in_place),
+    hard_link_bytes = 0,
     wasted_bytes = (SELECT coalesce(sum(c.size_bytes * (c.documents - 1)), 0) FROM temp.content c
                     WHERE c.layer = number AND c.identical IS NOT NULL);
 ";

@@ -15,8 +15,8 @@ const SLACK_BYTES: u64 = 1 << 40;
 /// # Errors
 /// The first number that is impossible, and why.
 pub(super) fn summary(summary: &SyncSummary, index: Option<&IndexRow>) -> Result<(), String> {
-    let SyncSummary { read_bytes, read_documents, sent_bytes, skipped, census, estimate, refined, recognition } =
-        summary;
+    let SyncSummary { read_bytes, read_documents, sent_bytes, skipped, census, estimate, refined, .. } = summary;
+    let SyncSummary { recognition, hard_links, hard_link_bytes, .. } = summary;
     if recognition.len() > TEXT_BYTES_MAX || recognition.chars().any(char::is_control) {
         return Err("the name of a program that recognises text is not one line".to_owned());
     }
@@ -30,6 +30,11 @@ pub(super) fn summary(summary: &SyncSummary, index: Option<&IndexRow>) -> Result
     let size_bytes = sum(census.iter().map(|row| row.size_bytes));
     entries("documents by kind", documents)?;
     bytes("by kind", size_bytes)?;
+    if *hard_links > documents || *hard_link_bytes > size_bytes {
+        return Err(format!(
+            "{hard_links} hard links of {hard_link_bytes} bytes, of {documents} documents of {size_bytes}"
+        ));
+    }
     if let Some(RefinedSummary { documents, changed, unknown_contents }) = refined {
         entries("documents of a refinement", sum([*documents, *unknown_contents].into_iter()))?;
         if changed > documents {

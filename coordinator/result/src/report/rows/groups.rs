@@ -33,8 +33,10 @@ pub struct IdenticalTotals {
     pub sets: u64,
     /// Number of those that are one document at the same place in each of several repositories.
     pub in_place: u64,
-    /// Bytes in copies beyond the first.
+    /// Bytes in copies beyond the first; a file with several names counts once.
     pub wasted_bytes: u64,
+    /// Bytes in names beyond the first of a file.
+    pub hard_link_bytes: u64,
 }
 
 /// A cluster.

@@ -315,6 +315,12 @@ pub struct SiteSection {
     /// Excluded documents by reason.
     #[serde(skip_serializing_if = "BTreeMap::is_empty")]
     pub excluded: Counts,
+    /// Bytes of hard links, if there are any.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub hard_link_bytes: Option<u64>,
+    /// Hard links: names beyond the first of a file.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub hard_links: Option<u64>,
     /// If text was compared: number of documents that are members of archives and messages.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub members: Option<u64>,
