@@ -20,7 +20,7 @@ use crate::operator::members::print;
 use crate::output::{self, OutputArgs};
 use crate::report::documents::List;
 use crate::report::source::Source;
-use crate::scan::find;
+use crate::scan::find_result;
 use crate::stop::Stop;
 
 /// Shows the result of a scan. `report audit SCAN` writes the signed report for an auditor, `report verify FILE`
@@ -202,7 +202,7 @@ async fn show(args: &ReportArgs) -> anyhow::Result<Exit> {
 async fn audited(args: &ReportArgs, scan: &str) -> anyhow::Result<Exit> {
     let operator = Operator::open(&args.operator).await?;
     let stop = Stop::on_signals()?;
-    let scan = find(&operator, scan).await?;
+    let scan = find_result(&operator, scan).await?;
     audit::write(&operator, scan, args.format, &args.output, &stop).await
 }
 

@@ -13,7 +13,7 @@ mod spec;
 use clap::{Args, Subcommand};
 use cognate_proto::v1;
 
-pub(crate) use self::find::find;
+pub(crate) use self::find::{find, find_result};
 pub(crate) use self::follow::{Fetched, fetch};
 use crate::exit::Exit;
 use crate::operator::client::{Operator, OperatorArg, block_on};

@@ -12,7 +12,7 @@ use serde_json::{Value, json};
 use crate::exit::Exit;
 use crate::operator::client::{Operator, OperatorArg, block_on, refusal};
 use crate::operator::members::{TableFormat, print, print_json, time};
-use crate::scan::find;
+use crate::scan::find_result;
 
 use self::about::AboutArgs;
 use cognate_export::human::count;
@@ -188,7 +188,7 @@ pub(crate) async fn states(operator: &Operator, scan: ScanId) -> anyhow::Result<
 
 async fn list(arg: &OperatorArg, args: &ListArgs) -> anyhow::Result<Exit> {
     let operator = Operator::open(arg).await?;
-    let mut states = states(&operator, find(&operator, &args.scan).await?).await?;
+    let mut states = states(&operator, find_result(&operator, &args.scan).await?).await?;
     if let Some(wanted) = args.verdict {
         states.retain(|state| state.verdict() == wanted.verdict() && (args.changed || state.changed.is_empty()));
     }

@@ -5,7 +5,7 @@ use std::path::{Path, PathBuf};
 use cognate_result::report::Report;
 
 use crate::operator::client::{Operator, OperatorArg};
-use crate::scan::{Fetched, fetch, find};
+use crate::scan::{Fetched, fetch, find_result};
 use crate::stop::Stop;
 
 /// A result that can be read.
@@ -28,7 +28,7 @@ impl Source {
 
     /// The same with an open connection to the coordinator.
     pub(crate) async fn fetch(operator: &Operator, scan: &str, stop: &Stop) -> anyhow::Result<Source> {
-        let scan = find(operator, scan).await?;
+        let scan = find_result(operator, scan).await?;
         let mut fetched = fetch(operator, scan, stop).await?;
         fetched.set_verdicts(crate::verdict::states(operator, scan).await?);
         fetched.set_samples(&crate::verdict::samples(operator, scan).await?);

@@ -6,7 +6,7 @@ use cognate_proto::options::{Refine, RefineWhat, ScanOptions, ScanView};
 use cognate_proto::v1;
 use serde_json::{Value, json};
 
-use super::find::find;
+use super::find::find_result;
 use super::spec::SpecArgs;
 use crate::exit::usage;
 use crate::operator::client::Operator;
@@ -47,7 +47,7 @@ impl RefineArgs {
         scan: &str,
         typed: &SpecArgs,
     ) -> anyhow::Result<ScanOptions> {
-        let id = find(operator, scan).await?;
+        let id = find_result(operator, scan).await?;
         let request = v1::ShowScanRequest { scan: id.0 };
         let state = operator.call(|mut client| async move { client.show_scan(request).await }).await?;
         let earlier = ScanOptions::of_record(state.options.as_ref());

@@ -9,7 +9,7 @@ use super::{object, template_bytes};
 use crate::exit::{Exit, usage};
 use crate::operator::client::{Operator, OperatorArg};
 use crate::operator::members::{TableFormat, print, print_value};
-use crate::scan::find;
+use crate::scan::find_result;
 use cognate_export::human::{bytes, count};
 
 /// Marks the common parts of a cluster's documents, the frame on which it rests, or single tags.
@@ -57,7 +57,7 @@ pub(super) async fn run(arg: &OperatorArg, args: &MarkArgs) -> anyhow::Result<Ex
     let operator = Operator::open(arg).await?;
     let scan = match scan {
         None => ScanId(0),
-        Some(words) => find(&operator, words).await?,
+        Some(words) => find_result(&operator, words).await?,
     };
     let request = v1::MarkTemplateRequest {
         scan: scan.0,

@@ -12,7 +12,7 @@ use super::{rows, tags};
 use crate::exit::{Exit, usage};
 use crate::operator::client::{Operator, OperatorArg, refusal};
 use crate::operator::members::{TableFormat, print, print_json};
-use crate::scan::find;
+use crate::scan::find_result;
 use crate::tell;
 use cognate_export::human::{bytes, count};
 use cognate_export::table::table;
@@ -56,7 +56,7 @@ pub(super) async fn run(arg: &OperatorArg, args: &SuggestArgs) -> anyhow::Result
         return Err(usage("without a terminal, confirm with --yes"));
     }
     let operator = Operator::open(arg).await?;
-    let scan = find(&operator, &args.scan).await?;
+    let scan = find_result(&operator, &args.scan).await?;
     let request =
         v1::SuggestTemplatesRequest { scan: scan.0, until_quiet: args.until_quiet, min_documents: args.min_documents };
     let suggestions = suggestions(&operator, request).await?;

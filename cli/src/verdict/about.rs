@@ -7,7 +7,7 @@ use serde_json::json;
 use crate::exit::{Exit, usage};
 use crate::operator::client::{Operator, OperatorArg};
 use crate::operator::members::{TableFormat, print, print_value};
-use crate::scan::find;
+use crate::scan::find_result;
 use cognate_export::human::count;
 
 #[derive(Args, Debug)]
@@ -57,7 +57,7 @@ impl AboutArgs {
         let operator = Operator::open(arg).await?;
         let what = if label.is_some() { "labelled" } else { "decided" };
         let request = v1::SetVerdictsRequest {
-            scan: find(&operator, scan).await?.0,
+            scan: find_result(&operator, scan).await?.0,
             verdict: verdict.into(),
             note: self.note.clone(),
             subjects,

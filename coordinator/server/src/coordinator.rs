@@ -24,7 +24,7 @@ use crate::audit::Audits;
 use crate::error::Error;
 use crate::find::{Arrivals, FINDS_AT_ONCE, FINDS_UNDER_WAY, Finder};
 use crate::health::Health;
-use crate::identity::{self, Authority, Members, Refusals};
+use crate::identity::{self, Authority, Members, Refusal, Refusals};
 use crate::logins::Logins;
 use crate::metrics::Metrics;
 use crate::operator::{OperatorService, OperatorSettings};
@@ -340,6 +340,7 @@ fn members(
         true => Some(Arc::new(Authority::open(&config.state_dir, config.clock)?)),
         false => None,
     };
+    metrics.expect_auth_failures(Refusal::ALL.map(Refusal::label));
     let counter = Arc::clone(metrics);
     let refusals = Refusals::heard_by(move |refusal| counter.auth_failure(refusal.label()));
     Ok(Members::new(Arc::clone(store), authority, config.clock, Arc::new(refusals)))

@@ -152,6 +152,13 @@ impl Metrics {
         self.scans.get_or_create(&[("status", status.to_owned())]).inc();
     }
 
+    /// The reasons for which calls and connections are refused: each is counted from 0 on, so that a rate sees the first burst.
+    pub(crate) fn expect_auth_failures(&self, reasons: impl IntoIterator<Item = &'static str>) {
+        for reason in reasons {
+            drop(self.auth_failures.get_or_create(&[("reason", reason.to_owned())]));
+        }
+    }
+
     /// Counts a refused call or connection. There are few reasons.
     pub(crate) fn auth_failure(&self, reason: &'static str) {
         self.auth_failures.get_or_create(&[("reason", reason.to_owned())]).inc();

@@ -278,11 +278,16 @@ fn the_sites_of_the_compose_file_cannot_see_each_other() {
     let sites: Vec<&str> = services.keys().map(String::as_str).filter(|name| *name != "coordinator").collect();
     assert_eq!(sites.len(), 2);
     assert!(networks_of(sites[0]).is_disjoint(&networks_of(sites[1])));
-    let coordinator = networks_of("coordinator");
+    let mut coordinator = networks_of("coordinator");
+    assert!(coordinator.remove("outside"), "its ports are open");
+    let of_coordinator = &services["coordinator"];
+    let published: Vec<&str> = of_coordinator["ports"].as_array().unwrap().iter().filter_map(Value::as_str).collect();
+    assert_eq!(published, ["7443:7443", "127.0.0.1:7480:7480"], "workers from anywhere, pages on this machine");
+    assert_eq!(of_coordinator["environment"]["COGNATE_HTTP_LISTEN"], "0.0.0.0:7480");
     let targets: Vec<String> = stages(&text("container/Dockerfile")).into_iter().map(|(name, ..)| name).collect();
     for (name, service) in services {
         assert!(!networks_of(name).is_disjoint(&coordinator), "{name} reaches the coordinator");
-        for network in networks_of(name) {
+        for network in networks_of(name).into_iter().filter(|network| *network != "outside" || name != "coordinator") {
             assert_eq!(compose["networks"][network]["internal"], true, "{network} leads nowhere else");
         }
         assert_eq!(service["read_only"], true);

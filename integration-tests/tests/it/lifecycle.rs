@@ -108,6 +108,8 @@ fn health_tells_who_serves_and_who_does_not() {
     assert_eq!((federation.http("/livez").0, federation.http("/readyz").0), (200, 200));
     let (status, metrics) = federation.http("/metrics");
     assert!(status == 200 && metrics.contains("cognate_build_info"), "{metrics}");
+    let first = r#"cognate_auth_failures_total{reason="token"} 0"#;
+    assert!(metrics.contains(first), "a rate needs a value before the first burst: {metrics}");
     assert!(!metrics.contains("/kb") && !metrics.contains("changed-"), "neither paths nor documents: {metrics}");
     federation.worker("a", &["health"]).expect(0);
     assert!(federation.worker("a", &["status"]).expect(0).text().contains("kb"));

@@ -49,6 +49,10 @@ impl Members {
             b"mimetype" => self.mimetype = true,
             b"content.xml" => self.content = true,
             b"META-INF/manifest.xml" => self.manifest = true,
+            // A program may put the main part where it likes; some have no folder for it.
+            b"document.xml" => self.word = true,
+            b"workbook.xml" => self.sheet = true,
+            b"presentation.xml" => self.slides = true,
             _ if name.starts_with(b"word/") => self.word = true,
             _ if name.starts_with(b"xl/") => self.sheet = true,
             _ if name.starts_with(b"ppt/") => self.slides = true,

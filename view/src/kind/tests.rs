@@ -137,6 +137,8 @@ fn zips_are_known_by_their_members() {
     assert_eq!(kind_of(&zip(&["_rels/.rels", "word/document.xml", "[Content_Types].xml"])), Kind::Docx);
     assert_eq!(kind_of(&zip(&["[Content_Types].xml", "xl/workbook.xml"])), Kind::Xlsx);
     assert_eq!(kind_of(&zip(&["[Content_Types].xml", "ppt/presentation.xml"])), Kind::Pptx);
+    assert_eq!(kind_of(&zip(&["workbook.xml", "sheet1.xml", "[Content_Types].xml"])), Kind::Xlsx, "without folders");
+    assert_eq!(kind_of(&zip(&["document.xml", "a.txt"])), Kind::Zip, "no package");
     assert_eq!(kind_of(&zip(&["word/document.xml", "letters/[Content_Types].xml"])), Kind::Zip);
     assert_eq!(kind_of(&zip(&["content.xml", "mimetype", "META-INF/manifest.xml"])), Kind::OpenDocument);
     let epub = zip_of(&[("mimetype", b"application/epub+zip"), ("a.xhtml", b"<html/>")]);
