@@ -40,7 +40,6 @@ impl Bars {
         for ((name, bar), repository) in self.repositories.iter().zip(&progress.repositories) {
             show_repository(name, bar, repository, self.begun.elapsed());
         }
-        let Some((phase, done, total)) = progress.analysis else { return };
         let named = self.repositories.iter().map(|(name, _)| name.as_str()).zip(&progress.repositories);
         let waits = |(name, repository): (&str, &RepositoryProgress)| {
             (!repository.waiting.is_empty())
@@ -51,6 +50,7 @@ impl Bars {
             self.analysis.set_prefix(waiting);
             return self.analysis.tick();
         }
+        let Some((phase, done, total)) = progress.analysis else { return };
         let chunks =
             |of: fn(&RepositoryProgress) -> u64| named.clone().map(|(_, repository)| of(repository)).sum::<u64>();
         let (fine_chunks, fine_done) = (chunks(|one| one.fine_chunks), chunks(|one| one.fine_chunks_done));
@@ -88,7 +88,9 @@ impl Bars {
 fn show_repository(name: &str, bar: &ProgressBar, repository: &RepositoryProgress, elapsed: Duration) {
     let read = DecimalBytes(repository.read_bytes);
     let speed = Speed::of(repository, elapsed);
-    let done = HumanCount(repository.documents_done);
+    // A sync that begins anew counts some documents once more.
+    let most = if repository.walk_finished { repository.entries_seen } else { u64::MAX };
+    let done = HumanCount(repository.documents_done.min(most));
     bar.set_prefix(name.to_owned());
     match &repository.ended {
         Some(Ok(())) => bar.finish_with_message(format!("{done} documents, {read} read")),

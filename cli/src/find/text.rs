@@ -80,7 +80,8 @@ fn document(name: &str, found: &Found, columns: Option<usize>, out: &mut dyn Wri
     } else {
         let headings = ["FOUND AS", "OF YOURS", "OF THEIRS", " SHARED", "WHERE", " SIZE", "MODIFIED"];
         writeln!(out, "{}", table_within(columns, &headings, found.matches.iter().flat_map(rows)))?;
-        writeln!(out, "  by site: {}", by_site(found))?;
+        let of = if found.documents_omitted > 0 { "of those listed, by site" } else { "by site" };
+        writeln!(out, "  {of}: {}", by_site(found))?;
     }
     if found.documents_omitted > 0 {
         writeln!(out, "  … and {} documents more: --limit shows more matches", count(found.documents_omitted))?;

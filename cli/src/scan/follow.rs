@@ -1,6 +1,6 @@
 //! Follows a scan until it ends, through restarts of the coordinator, and fetches its result.
 
-use std::io::Write as _;
+use std::io::{IsTerminal as _, Write as _};
 use std::time::{Duration, Instant};
 
 use anyhow::{Context as _, anyhow};
@@ -35,8 +35,13 @@ pub(super) enum Followed {
 /// Follows a scan with bars until it has ended.
 pub(super) async fn to_its_end(operator: &Operator, id: ScanId, stop: &Stop) -> anyhow::Result<Followed> {
     let mut bars: Option<Bars> = None;
+    let mut told = Vec::new();
+    let on_terminal = std::io::stderr().is_terminal();
     let followed = tokio::select! {
         ended = each_state(operator, id, |state| {
+            if !on_terminal {
+                tell_waits(waits(state), &mut told);
+            }
             let bars = bars.get_or_insert_with(|| Bars::new(names(state)));
             bars.show(&progress(state));
             Ok(())
@@ -110,6 +115,26 @@ async fn each_state(
         tracing::debug!(%lost, "the coordinator is away: trying again");
         tokio::time::sleep(WAIT).await;
     }
+}
+
+/// What a scan waits for, which the bars show on a terminal.
+fn waits(state: &ScanState) -> Vec<String> {
+    let of_scan = Some(one_line(&state.waiting)).filter(|waiting| !waiting.is_empty());
+    let of_sites = state.repositories.iter().filter_map(|row| {
+        let place = row.repository.as_ref().map(spec::name).unwrap_or_default();
+        match (row.ended || row.attached, row.waiting.is_empty()) {
+            (false, _) => Some(format!("waits for {place}: its site is not attached")),
+            (true, false) => Some(format!("waits for finer chunks of {place}: {}", one_line(&row.waiting))),
+            (true, true) => None,
+        }
+    });
+    of_scan.into_iter().chain(of_sites).collect()
+}
+
+/// Tells on standard error what a scan waits for by now, and did not before.
+fn tell_waits(waits: Vec<String>, told: &mut Vec<String>) {
+    waits.iter().filter(|wait| !told.contains(wait)).for_each(|wait| tell!("cognate: {wait}"));
+    *told = waits;
 }
 
 fn has_ended(state: &ScanState) -> bool {

@@ -88,14 +88,12 @@ fn scans_at_once_do_not_get_in_each_others_way() {
 }
 
 #[test]
-fn a_scan_waits_for_a_site_that_comes_later() {
+fn a_scan_waits_for_a_site_that_comes_later_and_says_so_without_a_terminal() {
     let mut federation = Federation::of(305, 2, 40);
     federation.kill("b");
     let scan = federation.begin_scan(&[]);
-    wait_until("the scan is launched", || {
-        let list = federation.operate(&["scan", "list", "--format", "json"]).expect(0).json();
-        list[0]["status"] == "syncing"
-    });
+    let told = "waits for b/kb: its site is not attached";
+    wait_until("the scan says whom it waits for", || scan.stderr().contains(told));
     federation.start("b");
     federation.check(scan.ended(), &[]);
 }
