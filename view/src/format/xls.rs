@@ -2,6 +2,7 @@
 //! and its rows as paragraphs.
 
 mod boxes;
+mod positions;
 
 use std::io::Cursor;
 use std::panic::{AssertUnwindSafe, catch_unwind};
@@ -22,15 +23,16 @@ const KNOWN: [&str; 2] = ["Workbook", "Book"];
 /// Reads a workbook.
 pub(super) fn extract(source: &mut dyn Source, text: &mut dyn Text) -> Result<(), Reason> {
     let mut file = Compound::open(source)?;
-    let stream = match file.stream(WORKBOOK)? {
+    let mut stream = match file.stream(WORKBOOK)? {
         Some(stream) => stream,
         None => file.stream(OLD_WORKBOOK)?.ok_or(Reason::Damaged)?,
     };
     let boxes = boxes::of_sheets(&stream);
     let is_known = |entry: &Entry| KNOWN.contains(&entry.name.as_str());
-    let bytes = match file.entries("/").iter().any(is_known) {
+    let is_moved = positions::move_together(&mut stream)?;
+    let bytes = match file.entries("/").iter().any(is_known) && !is_moved {
         true => compound::bytes(source)?,
-        // The reader knows the stream only as it is mostly written.
+        // The reader knows the stream only as it is mostly written, and finds its table in it.
         false => compound::with_stream(WORKBOOK, &stream)?,
     };
     let workbook = unwinding(|| Xls::new(Cursor::new(bytes)))?.map_err(|error| match error {
@@ -44,16 +46,36 @@ pub(super) fn extract(source: &mut dyn Source, text: &mut dyn Text) -> Result<()
 /// Reads a binary workbook in a package.
 pub(super) fn extract_packed(source: &mut dyn Source, text: &mut dyn Text) -> Result<(), Reason> {
     let bytes = compound::bytes(source)?;
-    let workbook = unwinding(|| Xlsb::new(Cursor::new(bytes)))?.map_err(|_| Reason::Damaged)?;
-    sheets(workbook, &[], text)
+    let mut workbook = unwinding(|| Xlsb::new(Cursor::new(bytes)))?.map_err(|_| Reason::Damaged)?;
+    let mut is_complete = true;
+    for name in workbook.sheet_names() {
+        text.push(&name)?;
+        text.end_paragraph()?;
+        let read = unwinding(|| cells(&mut workbook, &name, text))?;
+        text.end_paragraph()?;
+        is_complete &= read?;
+    }
+    if is_complete { Ok(()) } else { Err(Reason::Damaged) }
+}
+
+/// Reads the cells of a sheet one by one: a table of them could have a million rows of sixteen thousand. False if not all can be read.
+fn cells(workbook: &mut Xlsb<Cursor<Vec<u8>>>, sheet: &str, text: &mut dyn Text) -> Result<bool, Reason> {
+    let Ok(mut cells) = workbook.worksheet_cells_reader(sheet) else { return Ok(false) };
+    let mut row = None;
+    loop {
+        let Ok(next) = cells.next_cell() else { return Ok(false) };
+        let Some(cell) = next else { return Ok(true) };
+        let (own, _) = cell.get_position();
+        if row.replace(own).is_some_and(|before| before != own) {
+            text.end_paragraph()?;
+        }
+        give(&cell.get_value().clone().into(), text)?;
+        text.push(" ")?;
+    }
 }
 
 /// Reads the cells of each sheet, and the texts beside them.
-fn sheets<R: Reader<Cursor<Vec<u8>>>>(
-    mut workbook: R,
-    boxes: &[Vec<String>],
-    text: &mut dyn Text,
-) -> Result<(), Reason> {
+fn sheets(mut workbook: Xls<Cursor<Vec<u8>>>, boxes: &[Vec<String>], text: &mut dyn Text) -> Result<(), Reason> {
     let mut is_complete = true;
     for (at, name) in workbook.sheet_names().iter().enumerate() {
         text.push(name)?;

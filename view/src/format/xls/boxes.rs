@@ -9,8 +9,8 @@ const HEADER: u16 = 0x0014;
 const FOOTER: u16 = 0x0015;
 const CONTINUE: u16 = 0x003C;
 const SHEET: u16 = 0x0085;
-const BEGIN: u16 = 0x0809;
-const END: u16 = 0x000A;
+pub(super) const BEGIN: u16 = 0x0809;
+pub(super) const END: u16 = 0x000A;
 const BOX: u16 = 0x01B6;
 const CHART_TEXT: u16 = 0x100D;
 /// Sheets that are looked at, at most.
@@ -18,11 +18,13 @@ const SHEETS_MAX: usize = 4096;
 
 /// The texts of each sheet, in the order of the sheets.
 pub(super) fn of_sheets(stream: &[u8]) -> Vec<Vec<String>> {
+    sheets(stream).map(|at| of_sheet(stream, at)).collect()
+}
+
+/// The places where sheets begin; the end of the stream for one without a place.
+pub(super) fn sheets(stream: &[u8]) -> impl Iterator<Item = usize> {
     let sheets = records(stream, 0).take_while(|record| record.kind != END).filter(|record| record.kind == SHEET);
-    sheets
-        .take(SHEETS_MAX)
-        .map(|sheet| place_at(sheet.body, 0).map(|at| of_sheet(stream, at)).unwrap_or_default())
-        .collect()
+    sheets.take(SHEETS_MAX).map(|sheet| place_at(sheet.body, 0).unwrap_or(stream.len()))
 }
 
 /// The texts of the sheet that begins at a place, and of the charts in it.
@@ -81,18 +83,22 @@ fn letters(bytes: &[u8], count_max: usize) -> Letters {
     Letters { text: wide_text(bytes), count: bytes.len() / 2 }
 }
 
-struct Record<'s> {
-    kind: u16,
-    body: &'s [u8],
+pub(super) struct Record<'s> {
+    pub(super) kind: u16,
+    /// The place of the body in the stream.
+    pub(super) at: usize,
+    pub(super) body: &'s [u8],
 }
 
 /// The records from a place on.
-fn records(stream: &[u8], mut at: usize) -> impl Iterator<Item = Record<'_>> {
+pub(super) fn records(stream: &[u8], mut at: usize) -> impl Iterator<Item = Record<'_>> {
     std::iter::from_fn(move || {
         let (kind, length) = (u16_at(stream, at)?, usize::from(u16_at(stream, at.checked_add(2)?)?));
         let body = stream.get(at + 4..)?;
+        let body = &body[..length.min(body.len())];
+        let record = Record { kind, at: at + 4, body };
         at += 4 + length;
-        Some(Record { kind, body: &body[..length.min(body.len())] })
+        Some(record)
     })
 }
 
