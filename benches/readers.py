@@ -6,8 +6,8 @@
 | format | other readers |
 |---|---|
 | PDF | poppler (`pdftotext`), and MuPDF where the Python package `pymupdf` is installed |
-| DOC, DOCX, RTF, ODT | LibreOffice, and for DOC `catdoc` |
-| XLS, XLSX, ODS | LibreOffice (all sheets), and for XLS `xls2csv`, for XLSX the package `openpyxl` |
+| DOC, DOCX, RTF, ODT | LibreOffice, and for DOC `catdoc`, for DOCX `docx2txt`, for ODT `odt2txt` |
+| XLS, XLSX, XLSB, ODS | LibreOffice (all sheets), and for XLS `xls2csv`, for XLSX the package `openpyxl`, for ODS `odt2txt` |
 | PPT, PPTX, ODP | LibreOffice and poppler, by way of PDF, and `python-pptx`, of others than PPTX by way of LibreOffice |
 | mail | Python's `email` |
 | MSG | the package `extract-msg`, and `msgconvert` |
@@ -35,7 +35,9 @@ import json
 import os
 import random
 import re
+import resource
 import shutil
+import signal
 import subprocess
 import sys
 import tempfile
@@ -44,24 +46,28 @@ from html.parser import HTMLParser
 
 WORDS_MIN = 8
 LOST_MAX = 0.2
-FILES_AT_ONCE = 40
+MISSING_SHOWN = 8
+FILES_AT_ONCE = 15
+MEMORY_BYTES_MAX = 6 << 30
+WRITTEN_BYTES_MAX = 16 << 20
 ROWS_MAX, COLUMNS_MAX = 5_000, 100
 SHEETS = "csv:Text - txt - csv (StarCalc):9,34,76,1,,0,false,true,false,false,false,-1"
 FORMATS = {
     "pdf": "pdf", "doc": "text", "docx": "text", "rtf": "text", "odt": "text", "xls": "sheets", "xlsx": "sheets",
-    "ods": "sheets", "ppt": "slides", "pptx": "slides", "odp": "slides", "eml": "mail", "msg": "outlook", "pst": "store",
+    "xlsb": "sheets", "ods": "sheets", "ppt": "slides", "pptx": "slides", "odp": "slides", "eml": "mail", "msg": "outlook", "pst": "store",
     "tnef": "tnef", "html": "page",
 }
 COMPOUND, PACKAGE = b"\xd0\xcf\x11\xe0", b"PK\x03\x04"
 BEGINNINGS = {
-    "doc": COMPOUND, "xls": COMPOUND, "ppt": COMPOUND, "msg": COMPOUND, "docx": PACKAGE, "xlsx": PACKAGE, "pptx": PACKAGE,
-    "odt": PACKAGE, "ods": PACKAGE, "odp": PACKAGE, "rtf": b"{\\rt", "pst": b"!BDN",
+    "doc": COMPOUND, "xls": COMPOUND, "ppt": COMPOUND, "msg": COMPOUND, "docx": PACKAGE, "xlsx": PACKAGE, "xlsb": PACKAGE,
+    "pptx": PACKAGE, "odt": PACKAGE, "ods": PACKAGE, "odp": PACKAGE, "rtf": b"{\\rt", "pst": b"!BDN",
 }
 UNREAD = ("unextractable", "not_opened", "pictures")
 EAST = re.compile(r"[\u3040-\u30ff\u3400-\u9fff\uac00-\ud7af]")
 INVISIBLE = re.compile(r"[\u00ad\u061c\u200b-\u200f\u202a-\u202e\u2060-\u2064\ufeff]")
 ERRORS = {"Err", "VALUE", "NAME", "MACRO", "REF", "DIV", "NUM", "TRUE", "FALSE"}
 WORD = re.compile(r"[^\W_]{2,}")
+NUMBER = re.compile(r"\d+(?:[eE]\d*)?")
 
 
 def words(text):
@@ -72,7 +78,7 @@ def words(text):
         # The number of a note stands at its word in some programs, and a cell that cannot be calculated has a sign of its own.
         word.rstrip("0123456789")
         for word in WORD.findall(EAST.sub(" ", text))
-        if not word.isdigit() and word not in ERRORS
+        if not NUMBER.fullmatch(word) and word not in ERRORS
     )
     for run in re.findall(r"[\u3040-\u30ff\u3400-\u9fff\uac00-\ud7af]+", re.sub(r"\s+", "", text)):
         found.update(a + b for a, b in zip(run, run[1:]))
@@ -81,11 +87,20 @@ def words(text):
 
 def run(command, timeout=120):
     """The output of a program, or nothing if it fails."""
+    return try_run(command, timeout) or ""
+
+
+def try_run(command, timeout):
+    """The output of a program; None if it comes to no end. A sheet may claim a million rows, and whoever prints them needs all the memory."""
+    limit = lambda: resource.setrlimit(resource.RLIMIT_AS, (MEMORY_BYTES_MAX, MEMORY_BYTES_MAX))
+    process = subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, preexec_fn=limit, start_new_session=True)
     try:
-        done = subprocess.run(command, capture_output=True, timeout=timeout)
-    except (OSError, subprocess.TimeoutExpired):
-        return ""
-    return done.stdout.decode("utf-8", "replace")
+        output, _ = process.communicate(timeout=timeout)
+        return output.decode("utf-8", "replace") if process.returncode >= 0 else None
+    except subprocess.TimeoutExpired:
+        os.killpg(process.pid, signal.SIGKILL)
+        process.communicate()
+        return None
 
 
 def poppler(path):
@@ -139,6 +154,11 @@ def python_slides(content):
                 text.append(shape.text_frame.text)
             if getattr(shape, "has_table", False) and shape.has_table:
                 text.extend(cell.text for row in shape.table.rows for cell in row.cells)
+            if getattr(shape, "has_chart", False) and shape.has_chart:
+                chart = shape.chart
+                text.extend(str(name) for plot in chart.plots for name in [*plot.categories, *(series.name for series in plot.series)])
+                if chart.has_title and chart.chart_title.has_text_frame:
+                    text.append(chart.chart_title.text_frame.text)
             if hasattr(shape, "shapes"):
                 walk(shape.shapes)
 
@@ -241,25 +261,35 @@ def store(path, folder):
 def office(paths, target, folder):
     """What LibreOffice makes of files: for each the files that it wrote."""
     written = {}
-    for start in range(0, len(paths), FILES_AT_ONCE):
+
+    def convert(some, timeout):
         names = {}
         inputs = os.path.join(folder, "in")
         outputs = os.path.join(folder, "out")
         for place in (inputs, outputs):
             shutil.rmtree(place, ignore_errors=True)
             os.makedirs(place)
-        for at, path in enumerate(paths[start : start + FILES_AT_ONCE]):
+        for at, path in enumerate(some):
             name = f"f{at}"
             names[name] = path
             shutil.copyfile(path, os.path.join(inputs, name + os.path.splitext(path)[1].lower()))
         profile = f"-env:UserInstallation=file://{folder}/profile"
         files = [os.path.join(inputs, name) for name in sorted(os.listdir(inputs))]
-        run(["soffice", profile, "--headless", "--convert-to", target, "--outdir", outputs, *files], 600)
+        done = try_run(["soffice", profile, "--headless", "--convert-to", target, "--outdir", outputs, *files], timeout)
         for name in sorted(os.listdir(outputs)):
             source = names.get(re.split(r"[-.]", name)[0])
             if source:
                 with open(os.path.join(outputs, name), "rb") as file:
-                    written.setdefault(source, []).append((name, file.read()))
+                    written.setdefault(source, []).append((name, file.read(WRITTEN_BYTES_MAX)))
+        return done is not None
+
+    for start in range(0, len(paths), FILES_AT_ONCE):
+        some = paths[start : start + FILES_AT_ONCE]
+        if not convert(some, 90):
+            # One file ended or held it: the others are converted one by one.
+            for path in some:
+                if path not in written:
+                    convert([path], 20)
     return written
 
 
@@ -330,8 +360,11 @@ def by_office(kind, paths, folder):
             around[path] = around.get(path, "") + " ".join(page.text)
     for path in paths:
         ending = path.rsplit(".", 1)[-1].lower()
-        program = {"doc": "catdoc", "xls": "xls2csv"}.get(ending)
-        text = run([program, "-d", "utf-8", path]) if program and shutil.which(program) else None
+        command = {
+            "doc": ["catdoc", "-d", "utf-8", path], "xls": ["xls2csv", "-d", "utf-8", path], "docx": ["docx2txt", path, "-"],
+            "odt": ["odt2txt", "--encoding=UTF-8", "--width=-1", path], "ods": ["odt2txt", "--encoding=UTF-8", "--width=-1", path],
+        }.get(ending)
+        text = run(command) if command and shutil.which(command[0]) else None
         if ending == "xlsx":
             text = python_sheets(path)
         if text:
@@ -388,9 +421,10 @@ def main():
     parser.add_argument("--files-max", type=int, default=400, help="files of each format")
     parser.add_argument("--formats", help="only these endings, with commas between them")
     parser.add_argument("--keep", help="a folder that keeps what other readers read")
-    parser.add_argument("--worst", type=int, default=0, help="name this many of the worst files of each format")
+    parser.add_argument("--worst", type=int, default=0, help="name this many of the worst files of each format, with words that they lack")
     parser.add_argument("folders", nargs="+")
     options = parser.parse_args()
+    resource.setrlimit(resource.RLIMIT_AS, (MEMORY_BYTES_MAX, MEMORY_BYTES_MAX))
     by_format = collections.defaultdict(set)
     for folder in options.folders:
         for place, _, names in os.walk(folder):
@@ -418,8 +452,10 @@ def main():
         shares, extras, rows = [], [], []
         for path in paths:
             texts, around = truth[path]
+            read_by = len(texts)
             texts = [words(text) for text in texts if text.strip()]
-            if not texts:
+            # A page of slides parts words where its layout does: without a second reader nobody knows which.
+            if not texts or (FORMATS[ending] == "slides" and read_by > len(texts)):
                 continue
             agreed = texts[0].copy()
             for text in texts[1:]:
@@ -433,7 +469,7 @@ def main():
             if own["outcome"] in UNREAD and not (is_held and messages):
                 words_unread += total
                 files_unread += 1
-                rows.append((0, own["outcome"], path))
+                rows.append((0, own["outcome"], path, ""))
                 continue
             # Messages that begin as those of a mailbox do, and those of a store, of which a part may be damaged.
             text = "\n".join(messages) if is_held else own["text"]
@@ -448,15 +484,16 @@ def main():
             extras.append(sum((read - known).values()) / total)
             is_silent = own["outcome"] in ("text", "recognised", "container")
             lost += is_silent and found < (1 - LOST_MAX) * total
-            rows.append((found / total, own["outcome"], path))
+            missing = " ".join(word for word, _ in (agreed - read).most_common(MISSING_SHOWN))
+            rows.append((found / total, own["outcome"], path, missing))
         if shares:
             tenth, more = percentile(shares, 0.1), percentile(extras, 0.9)
             figures = f"{words_found / words_read:.4f} | {tenth:.4f} | {files_unread} | {words_found / (words_read + words_unread):.4f} | {lost} | {more:.3f}"
             print(f"| {ending.upper()} | {len(shares) + files_unread} | {figures} |")
             sys.stdout.flush()
             worst.extend((ending, *row) for row in sorted(rows)[: options.worst])
-    for ending, share, outcome, path in worst:
-        print(f"{ending} {share:.3f} {outcome} {path}")
+    for ending, share, outcome, path, missing in worst:
+        print(f"{ending} {share:.3f} {outcome} {path}: {missing}")
 
 
 if __name__ == "__main__":
