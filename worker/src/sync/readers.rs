@@ -221,9 +221,15 @@ impl<B: Fn(Arc<Place>, AtWork) -> Box<dyn FnOnce() + Send>> Watch<B> {
                         stuck.push(*number);
                     } else if !watched.is_named && since.elapsed() >= wait_max / NAMED_PART {
                         watched.is_named = true;
-                        if let Some(document) = watched.place.document() {
-                            let repository = &self.crew.repository;
-                            tracing::warn!(%repository, %document, "the file system does not answer: waiting for it");
+                        let repository = &self.crew.repository;
+                        match watched.place.document() {
+                            Some(document) => {
+                                tracing::warn!(%repository, %document, "the file system does not answer: waiting for it");
+                            }
+                            // It helps another reader.
+                            None => {
+                                tracing::warn!(%repository, "the file system does not answer for a part of a long document: waiting for it");
+                            }
                         }
                     }
                 }
