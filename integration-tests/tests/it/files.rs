@@ -272,6 +272,10 @@ fn names_beyond_the_first_of_a_file_are_counted_and_waste_no_room() {
         let wanted = "2 sets, 60.0 kB in copies beyond the first (besides 60.5 kB in hard links, which take no room)";
         assert!(shown.text().contains(wanted), "{}", shown.text());
     }
+    // Across sites alone there is one set, of all that both have: its four copies beyond the first are counted as they are.
+    let across = federation.scan(&["--across-only"]).json()["scan"]["id"].as_str().unwrap().to_owned();
+    let shown = federation.operate(&["report", &across]).expect(0);
+    assert!(shown.text().contains("1 set, 120.0 kB in copies beyond the first\n"), "{}", shown.text());
 }
 
 #[test]

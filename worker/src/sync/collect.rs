@@ -6,7 +6,7 @@ use std::sync::atomic::Ordering;
 use std::sync::mpsc::{Receiver, RecvTimeoutError};
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
-use cognate_fingerprint::View;
+use cognate_fingerprint::{Content, View};
 use cognate_proto::batch::{DocumentRow, DocumentState};
 use cognate_proto::path::DocumentPath;
 use cognate_proto::v1::{FileClass, SkipReason, SyncSummary};
@@ -64,10 +64,10 @@ struct HardLinks {
 
 impl HardLinks {
     /// Counts a name of a file that has several.
-    fn count(&mut self, stamp: Stamp) {
+    fn count(&mut self, stamp: Stamp, size_bytes: u64) {
         if !self.seen.insert(stamp) {
             self.documents += 1;
-            self.bytes += stamp.length_bytes;
+            self.bytes += size_bytes;
         }
     }
 }
@@ -351,10 +351,12 @@ impl<'a> Collector<'a> {
         }
     }
 
-    fn count_file(&mut self, class: FileClass, stamp: Stamp) {
+    /// Counts a file, whose content is what is compared of it.
+    fn count_file(&mut self, class: FileClass, stamp: Stamp, content: Option<&Content>) {
         self.classes.count(class, stamp.length_bytes);
-        if self.context.root.has_several_names(stamp.inode) {
-            self.hard_links.count(stamp);
+        if let Some(content) = content.filter(|_| self.context.root.has_several_names(stamp.inode)) {
+            let is_text = self.context.job.method.view().is_text();
+            self.hard_links.count(stamp, if is_text { stamp.length_bytes } else { content.size_bytes });
         }
     }
 
@@ -368,7 +370,7 @@ impl<'a> Collector<'a> {
 
     fn collect_stored(&mut self, path: DocumentPath, stored: StoredDocument) -> Result<(), Stopped> {
         let StoredDocument { known, result, inside_path_bytes } = stored;
-        self.count_file(known.class, known.stamp);
+        self.count_file(known.class, known.stamp, result.own.list.as_ref().map(|(content, _)| content));
         self.list_office(known.candidate, &path);
         let file = WaitingFile { path, result, stamp: known.stamp, path_bytes: inside_path_bytes };
         let is_sent = self.share.is_unlimited()
@@ -439,7 +441,7 @@ impl<'a> Collector<'a> {
         mut done: Fingerprinted,
         earlier: Option<KnownDocument>,
     ) -> Result<(), Stopped> {
-        self.count_file(done.class, done.stamp);
+        self.count_file(done.class, done.stamp, done.own.content.as_ref().map(|(content, _)| content));
         self.list_office(done.candidate, &path);
         if done.changing {
             let parts = std::iter::once(&mut done.own).chain(done.inside.iter_mut().map(|(_, outcome)| outcome));

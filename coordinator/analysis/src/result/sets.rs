@@ -151,7 +151,9 @@ impl Sets {
                 sums.wasted_bytes = sums.wasted_bytes.saturating_add(wasted_bytes);
             }
             let frozen = &publication.layers[layer].frozen;
-            if !publication.scan.spec.layers[layer].method.view().is_text() {
+            let options = &publication.scan.spec.options;
+            // Across sites alone, the names of a file at one site are often no set: then nothing is known of those in sets.
+            if !options.across_only && !publication.scan.spec.layers[layer].method.view().is_text() {
                 // Whoever takes away such a name wins nothing.
                 let of_roots = frozen.roots.iter().map(|root| root.summary.hard_link_bytes);
                 sums.hard_link_bytes = of_roots.fold(0, u64::saturating_add).min(sums.wasted_bytes);

@@ -51,9 +51,14 @@ struct Cells {
 
 impl Cells {
     fn of(stream: &[u8], start: usize) -> Cells {
-        let numbers = Numbers::new;
-        let (rows_at, columns_at, dimensions_at) = (Vec::new(), Vec::new(), Vec::new());
-        let mut cells = Cells { rows_at, columns_at, rows: numbers(), columns: numbers(), dimensions_at, said: 0 };
+        let mut cells = Cells {
+            rows_at: Vec::new(),
+            columns_at: Vec::new(),
+            rows: Numbers::new(),
+            columns: Numbers::new(),
+            dimensions_at: Vec::new(),
+            said: 0,
+        };
         let mut depth = 0_usize;
         for record in records(stream, start) {
             match record.kind {
